@@ -95,7 +95,10 @@ def open_binlog(
 
 
 class Binlog:
-    """A binlog file, or a range of one. Every iteration reads it anew; `json_as_bytes` is that of `ColumnPlan`."""
+    """A binlog file, or a range of one. Every iteration reads it anew; `json_as_bytes` is that of `ColumnPlan`.
+
+    `has_typed_documents` tells whether a JSON document was found with a member of a type that its text does not tell.
+    """
 
     def __init__(
         self,
@@ -120,6 +123,7 @@ class Binlog:
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
         self.json_as_bytes = False
+        self.has_typed_documents = False
         self._maps: dict[str, TableMap] = {}
         # Those of the latest iteration over batches. The dictionary of `table_map_id` has one entry for each.
         self.table_maps: Sequence[TableMap] = ()
@@ -169,6 +173,7 @@ class Binlog:
             try:
                 yield from _Decoding(self, walk, end, rows_only).batches()
             finally:
+                self.has_typed_documents |= bool(walk.context.scratch[layout.JSON_IS_TYPED])
                 # Break the reference cycle between walk and decoding, so that their buffers are freed now.
                 walk.rewrite = None
 
@@ -195,14 +200,6 @@ class Binlog:
         self._maps[table_map.table_map_id] = table_map
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
         return table_map, skipped
-
-    @property
-    def _folds_case(self) -> bool:
-        return self._hints is not None and self._hints.folds_case
-
-    def _schema_changes(self) -> dict[int, set[tuple[str, str]]]:
-        """Return the tables whose known definition changes, by offset of the change."""
-        return self._hints.changes_in(self.path.name) if self._hints is not None else {}
 
 
 class _Decoding:
@@ -234,7 +231,9 @@ class _Decoding:
 
     def batches(self) -> Batches:
         walk = self.walk
-        changes = self.log._schema_changes()
+        hints = self.log._hints
+        # The tables whose known definition changes, by the offset of the change.
+        changes = hints.changes_in(self.log.path.name) if hints is not None else {}
         stops = [stop for stop in changes if walk.position < stop < self.end] + [self.end]
         walk.stop_at(stops[0])
         while True:
@@ -271,9 +270,10 @@ class _Decoding:
     def _forget(self, tables: set[tuple[str, str]]) -> None:
         """Drop the table maps of these tables. They are planned anew later: the same bytes now mean something else."""
         self.slots[:] = -1
+        folds_case = self.log._hints is not None and self.log._hints.folds_case
         for body, number in list(self.numbers.items()):
             table_map = self.maps[number]
-            if (table_map.schema_name, table_map.table_name) in tables or self.log._folds_case:
+            if (table_map.schema_name, table_map.table_name) in tables or folds_case:
                 del self.numbers[body]
 
     def _take_in(self) -> None:

@@ -67,9 +67,10 @@ def without_zeros(values: "pa.Array", column: dict[str, Any]) -> "pa.Array":
 
 def column_of(rows: "pa.ListArray", at: int, size: int) -> "pa.StringArray":
     """Return a column of rows, each of which is a list of so many values."""
+    import numpy as np
     import pyarrow as pa
 
-    return rows.flatten().take(pa.array(range(at, len(rows) * size, size), pa.int64()))
+    return rows.flatten().take(pa.array(np.arange(at, len(rows) * size, size)))
 
 
 def as_lists(columns: "list[pa.StringArray]") -> "pa.ListArray":

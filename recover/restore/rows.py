@@ -5,12 +5,13 @@ a key that a change of the log has are followed through time. If a statement has
 rows are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.sources.baseline_tables import BaselineTable
+from ingest.sources.dump_values import column_of
 from ingest.words import counted, subject
 from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
@@ -78,7 +79,7 @@ class RestoredTable:
         return not {*self._rounded}.isdisjoint(self.columns)
 
     def batches(self) -> Iterator[tuple["pa.Table", bool]]:
-        """Yield the rows, each column as texts, and whether the values are those of the log and not of the dump.
+        """Yield the rows, each column as texts, and whether documents may have types that their texts do not tell.
 
         Raises
         ------
@@ -90,7 +91,7 @@ class RestoredTable:
         for rows in self._unchanged():
             yield self._checked(rows), False
         for rows in self._followed():
-            yield self._checked(rows), True
+            yield self._checked(rows), self._has_typed_documents
 
     def _checked(self, rows: "pa.Table") -> "pa.Table":
         for lost in self._lost:
@@ -100,30 +101,66 @@ class RestoredTable:
 
     def _unchanged(self) -> "Iterator[pa.Table]":
         """Keep the rows of the dump that must be followed; yield the others."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         if self._dumped is None:
             return
-        connection, dumped = self.source.log.connection, self._dumped
-        name = ", ".join(map(literal, self.table.name))
-        key = _key(dumped)
-        number = 0
-        places = {column: place for place, column in enumerate(dumped.column_names, 1)}
-        columns = ", ".join(f"row_values[{places[name]}] as {quoted(name)}" for name in self.columns if name in places)
-        exact = [places[name] for name in dumped.column_names if name not in self._rounded]
-        values = f"[{', '.join(f'row_values[{place}]' for place in exact)}]" if self._rounded else "row_values"
-        is_followed = "true" if self._follows_all else f'{key} in (select "key" from {self._changed})'
-        has_changes = self._follows_all or _has_rows(connection, self._changed)
-        for batch in self.source.dump.rows(dumped):
-            import pyarrow as pa
+        dumped = self._dumped
+        size = len(dumped.column_names)
+        places = {name: place for place, name in enumerate(dumped.column_names) if name in self.columns}
+        has_changes = self._follows_all or _has_rows(self.source.log.connection, self._changed)
+        first = 0
+        for rows in self.source.dump.rows(dumped):
+            unchanged = rows
+            if has_changes:
+                is_followed = self._is_followed(rows)
+                self._keep(rows, is_followed, first)
+                unchanged = rows.filter(pc.invert(is_followed))
+            first += len(rows)
+            if len(unchanged):
+                yield pa.table({name: column_of(unchanged, place, size) for name, place in places.items()})
 
-            rows = pa.table([batch, pa.array(range(number, number + len(batch)))], ["row_values", "row_number"])
-            number += len(batch)
-            with registered(connection, "batch", rows):
-                if has_changes:
-                    kept = f"select {name}, row_number, {key}, {values} from batch where {is_followed}"
-                    connection.execute(f"insert into dump_rows {kept}").fetchall()
-                if not self._follows_all:
-                    condition = f"where not coalesce({is_followed}, false)" if has_changes else ""
-                    yield connection.sql(f"select {columns} from batch {condition}").to_arrow_table()
+    def _is_followed(self, rows: "pa.ListArray") -> "pa.BooleanArray":
+        """Return which rows of the dump must be followed."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self._follows_all or self._dumped is None:
+            return pa.array(np.ones(len(rows), dtype=bool))
+        ordinals = self._dumped.primary_key_ordinals or ()
+        keys = {f"part_{place}": column_of(rows, place, len(self._dumped.column_names)) for place in ordinals}
+        numbers = np.arange(len(rows))
+        found = np.zeros(len(rows), dtype=bool)
+        connection = self.source.log.connection
+        with registered(connection, "batch", pa.table({**keys, "number": numbers})):
+            # DuckDB builds its hash table of the fewer keys, which are those of the batch.
+            query = f"select number from batch inner join {self._changed} as changed on {_joined(keys)} = changed.key"
+            found[connection.execute(query).fetchnumpy()["number"]] = True
+        return pa.array(found)
+
+    def _keep(self, rows: "pa.ListArray", is_followed: "pa.BooleanArray", first: int) -> None:
+        """Keep some rows of the dump, the first of which has the number `first`."""
+        import numpy as np
+        import pyarrow as pa
+
+        assert self._dumped is not None
+        connection = self.source.log.connection
+        name = ", ".join(map(literal, self.table.name))
+        numbers = pa.array(np.arange(first, first + len(rows)))
+        columns = enumerate(self._dumped.column_names, 1)
+        exact = ", ".join(f"row_values[{place}]" for place, column in columns if column not in self._rounded)
+        values = f"[{exact}]" if self._rounded else "row_values"
+        key = _joined([f"row_values[{place + 1}]" for place in self._dumped.primary_key_ordinals or ()])
+        kept = pa.table([rows, numbers], ["row_values", "row_number"]).filter(is_followed)
+        with registered(connection, "batch", kept):
+            query = f"select {name}, row_number, {key}, {values} from batch"
+            connection.execute(f"insert into dump_rows {query}").fetchall()
+
+    @property
+    def _has_typed_documents(self) -> bool:
+        documents = self.source.log.documents
+        return self._needs_documents and self.table.has_documents and documents is not None and bool(documents.typed)
 
     @property
     def _follows_all(self) -> bool:
@@ -141,7 +178,7 @@ class RestoredTable:
             linked = last_images(
                 connection, self._state.table, self.source.place, self.moment.place, exact, self.columns
             )
-        if self._needs_documents and self.table.has_documents:
+        if self._has_typed_documents:
             self._add_documents(is_linked=linked is not None)
         for rows in linked if linked is not None else self._followed_one_by_one():
             self.followed += rows.num_rows
@@ -149,14 +186,14 @@ class RestoredTable:
 
     def _add_documents(self, *, is_linked: bool) -> None:
         """Add the types in the documents of the log: those of the last images, if these are known, or all."""
-        find = self.source.log.documents
-        assert find is not None
+        documents = self.source.log.documents
+        assert documents is not None
         only = None
         if is_linked:
             only = "restored_documents"
             names = [column.name for column in self.table.stored if column.data_type == "json"]
             keep_documents(self.source.log.connection, names, only)
-        types = find({self.table.name}, only)
+        types = documents.types({self.table.name}, only)
         types.otherwise = {}
         self.table = self.table.with_documents(types)
 
@@ -322,13 +359,10 @@ def _add_baseline(source: DumpedLog, dumped: BaselineTable, rounded: Sequence[st
     connection.execute(f"insert into binloom.baselines values ({', '.join('?' * len(values))})", values)
 
 
-def _key(dumped: BaselineTable) -> str:
-    """Return the expression of a row's key, as the log has it; NULL without a primary key."""
-    parts = [
-        f"replace(replace(row_values[{place + 1}], '\\', '\\\\'), '|', '\\|')"
-        for place in dumped.primary_key_ordinals or ()
-    ]
-    return " || '|' || ".join(parts) if parts else "null"
+def _joined(parts: Iterable[str]) -> str:
+    """Return the expression of a row's key from those of its parts, as the log has it; NULL without a primary key."""
+    escaped = [f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts]
+    return " || '|' || ".join(escaped) if escaped else "null"
 
 
 def _has_rows(connection: Any, table: str) -> bool:

@@ -33,7 +33,8 @@ _WORDS: Final = {"sign": "sign", "charset": "character set", "labels": "labels",
 class Decoding:
     """The tables that decoded files become.
 
-    `failed` has, by the name of a file, the position from which on it could not be decoded.
+    `failed` has, by the name of a file, the position from which on it could not be decoded. `typed` has the names of
+    files with a JSON document in which a member has a type that the text does not tell.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Decoding:
         self.problems: list[BinloomError] = []
         self.tables: set[tuple[str, str]] = set()
         self.failed: dict[str, int] = {}
+        self.typed: set[str] = set()
         self._filters = filters
         self._source_id = source_id
         self._only = only
@@ -148,21 +150,25 @@ class Decoding:
             file.path, hints=hints, tables=self._table_filter(self._filters, self._only), start=start, end=end
         )
         place = self._place(file)
-        for kind, batch in log.batches() if self.facts is None else landed_batches(log):
-            match kind:
-                case "table_maps":
-                    for table_map in batch.to_pylist():
-                        self._bind(file, table_map)
-                case "row_events":
-                    self._add_rows(batch, place)
-                case "transactions" if self.facts is None or file not in self.indexed:
-                    self._add_transactions(file, batch)
-                case "statements":
-                    self._add(batch, "decoded_statements", _PLACE, place)
-                case "ddl_actions":
-                    self._add(batch, "decoded_ddl_actions", f"{_PLACE}, {_SEQUENCE}", place)
-                case "unsupported_events":
-                    self._add_undecoded(batch, place)
+        try:
+            for kind, batch in log.batches() if self.facts is None else landed_batches(log):
+                match kind:
+                    case "table_maps":
+                        for table_map in batch.to_pylist():
+                            self._bind(file, table_map)
+                    case "row_events":
+                        self._add_rows(batch, place)
+                    case "transactions" if self.facts is None or file not in self.indexed:
+                        self._add_transactions(file, batch)
+                    case "statements":
+                        self._add(batch, "decoded_statements", _PLACE, place)
+                    case "ddl_actions":
+                        self._add(batch, "decoded_ddl_actions", f"{_PLACE}, {_SEQUENCE}", place)
+                    case "unsupported_events":
+                        self._add_undecoded(batch, place)
+        finally:
+            if log.has_typed_documents:
+                self.typed.add(file.name)
 
     def _place(self, file: "BinlogPath") -> dict[str, Any]:
         return {"source": self._source_id, "epoch": 0, "file": file.name, "sequence": file.sequence or 0}

@@ -1,6 +1,7 @@
 """The types of the members of JSON documents, which the text of a document does not tell, from binlog files.
 
-The rows of these files are decoded once more, now with the binary form of their documents.
+Most documents have no such types, and the decoder notes whether those of a file do. Only the rows of files with such
+documents are decoded once more, now with the binary form of their documents.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -63,35 +64,61 @@ def _merged(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     return {path: one[path] if one.get(path) == other.get(path) else CONTRADICTORY for path in {**one, **other}}
 
 
-def document_types(
-    connection: "DuckDBPyConnection",
-    files: "Sequence[tuple[str, Callable[..., Binlog]]]",
-    tables: Collection[tuple[str, str]],
-    only: str | None = None,
-) -> DocumentTypes:
-    """Return the types in the documents of some tables.
+@dataclass(frozen=True)
+class DocumentsOfFiles:
+    """The documents of decoded files.
 
-    Parameters
+    Attributes
     ----------
     connection
         It has the decoded rows of the files.
     files
         Name of each file, and the function that opens it for the tables of a filter.
-    tables
-        Schema and name, as the files have them.
-    only
-        Table of the connection with the texts of the documents that are needed, in a column `document`; None: all.
+    typed
+        The files that have a document with types that its text does not tell.
     """
-    from ingest.binlog.json_diff import JsonDiffError
-    from ingest.binlog.json_types import OtherDocumentError, types_of
 
-    found = DocumentTypes()
-    for name, open_file in files:
-        for document, binary in _documents(connection, name, open_file(tables=_only(tables)), only):
-            # The image after a partial update has the changes of a document instead of the document.
-            with suppress(OtherDocumentError, JsonDiffError):
-                found.add(document, types_of(document, bytes.fromhex(binary.removeprefix("0x"))))
-    return found
+    connection: "DuckDBPyConnection"
+    files: "Sequence[tuple[str, Callable[..., Binlog]]]"
+    typed: Collection[str]
+
+    def types(self, tables: Collection[tuple[str, str]], only: str | None = None) -> DocumentTypes:
+        """Return the types in the documents of some tables.
+
+        Parameters
+        ----------
+        tables
+            Schema and name, as the files have them.
+        only
+            Table of the connection with the texts of the documents that are needed, in a column `document`; None: all.
+        """
+        from ingest.binlog.json_diff import JsonDiffError
+        from ingest.binlog.json_types import OtherDocumentError, types_of
+
+        found = DocumentTypes()
+        for name, open_file in self.files:
+            if name not in self.typed:
+                continue
+            for document, binary in _documents(self.connection, name, open_file(tables=_only(tables)), only):
+                # The image after a partial update has the changes of a document instead of the document.
+                with suppress(OtherDocumentError, JsonDiffError):
+                    found.add(document, types_of(document, bytes.fromhex(binary.removeprefix("0x"))))
+        for document in self._plain(tables, only):
+            found.add(document, {})
+        return found
+
+    def _plain(self, tables: Collection[tuple[str, str]], only: str | None) -> Iterator[str]:
+        """Yield the documents of files that have no types which a text does not tell."""
+        columns = self.connection.execute(_PLAIN_COLUMNS, {"typed": list(self.typed)}).fetchall()
+        for schema, table, number, name in columns:
+            if (schema, table) not in tables:
+                continue
+            for side in ("before", "after"):
+                query = _PLAIN.format(side=side)
+                if only is not None:
+                    query = f"select * from ({query}) where document in (select document from {only})"
+                found = self.connection.execute(query, {"number": number, "name": name}).fetchall()
+                yield from (document for (document,) in found)
 
 
 def _only(tables: Collection[tuple[str, str]]) -> "TableFilter":
@@ -153,3 +180,20 @@ _QUERY: Final = """
             and decoded.payload_ordinal = batch.payload_ordinal
             and decoded.row_ordinal = batch.row_ordinal
     where batch.table_map_id::varchar = $map and document is not null and bytes is not null"""
+
+_PLAIN_COLUMNS: Final = """
+    select bindings.schema_name, bindings.table_name, bindings.number, columns.column.name
+    from bindings
+    inner join (
+        select table_version_id, unnest(columns) as "column" from binloom.table_versions
+    ) as columns
+        using (table_version_id)
+    where columns.column.data_type = 'json' and not list_contains($typed, bindings.binlog_file)"""
+_PLAIN: Final = """
+    select distinct
+        {side}_values[list_position(
+            string_split(coalesce(partial_{side}_names, bindings.joined_names), chr(0)), $name
+        )] as document
+    from decoded_rows
+    inner join bindings on decoded_rows.binding = bindings.number
+    where bindings.number = $number and document is not null"""

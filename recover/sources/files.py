@@ -13,7 +13,7 @@ from recover.index.opened import Index, Sidecars
 from recover.selection.catalog import unknown_name
 from recover.selection.filters import Filters
 from recover.sources.decoding import Decoding
-from recover.sources.document_types import DocumentTypes, document_types
+from recover.sources.document_types import DocumentsOfFiles
 from recover.sources.former_names import with_former_names
 from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 from recover.sources.landed_snapshot import newest_snapshot
@@ -51,7 +51,7 @@ class DecodedFiles:
     history
         Definitions of tables that the files and the snapshots give.
     documents
-        Gives the types in the documents of tables.
+        Their JSON documents.
     scans
         The inventory of each file, in the order of the log.
     notes
@@ -64,7 +64,7 @@ class DecodedFiles:
     last_file: str
     goes_on: bool
     history: "SchemaHistory"
-    documents: Callable[..., DocumentTypes]
+    documents: DocumentsOfFiles
     scans: "Mapping[BinlogPath, Scan]"
     notes: tuple[str, ...] = ()
 
@@ -157,7 +157,7 @@ def _decoded(
             last_file=files[-1].name,
             goes_on=last.is_closed,
             history=history,
-            documents=partial(document_types, work.connection, _opened(files, scans, work.indexed, hints)),
+            documents=DocumentsOfFiles(work.connection, _opened(files, scans, work.indexed, hints), work.typed),
             scans=scans,
             notes=work.indexed.notes(files),
         )

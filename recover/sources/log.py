@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
     from recover.index.opened import Index
-    from recover.sources.document_types import DocumentTypes
+    from recover.sources.document_types import DocumentsOfFiles
     from recover.sources.files import DecodedFiles
 
 VIEWS: Final = (
@@ -123,7 +123,7 @@ class Log:
     history
         Statements that define tables, of files.
     documents
-        Gives the types in the documents of tables, of files; None if the log has only their texts.
+        The JSON documents of files; None if the log has only their texts.
     notes
         Sentences on the index of files: which sidecars were not used, and how much was read.
     unindexed
@@ -144,7 +144,7 @@ class Log:
     is_landed: bool = False
     beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
     history: "SchemaHistory | None" = field(default=None, repr=False)
-    documents: "Callable[..., DocumentTypes] | None" = field(default=None, repr=False)
+    documents: "DocumentsOfFiles | None" = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
     read_tables: frozenset[str] | None = None

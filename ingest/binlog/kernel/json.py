@@ -13,7 +13,7 @@ without bounds.
 
 from numba import njit
 
-from ingest.binlog.kernel.layout import FRAME_WORDS, JSON_DEPTH, STRING_ROOM
+from ingest.binlog.kernel.layout import FRAME_WORDS, JSON_DEPTH, JSON_IS_TYPED, STRING_ROOM
 from ingest.binlog.kernel.memory import (
     load_64,
     load_i16,
@@ -62,7 +62,8 @@ _DECIMAL_ROOM = 96
 def write_json(out, limit, address, size, scratch, powers):
     """Write the document of `size` bytes; return BAD when malformed, NO_ROOM when it would pass `limit`.
 
-    `scratch` is the address of JSON_SCRATCH_BYTES writable bytes, `powers` is the address of `powers_of_ten`.
+    `scratch` is the address of JSON_SCRATCH_BYTES writable bytes, `powers` is the address of `powers_of_ten`. A member
+    of a type that its text does not tell sets the word at JSON_IS_TYPED.
     """
     if out + NUMBER_ROOM > limit:
         return NO_ROOM
@@ -74,6 +75,8 @@ def write_json(out, limit, address, size, scratch, powers):
     end = address + size
     kind = load_u8(address)
     if kind > _LARGE_ARRAY:
+        if _hides_type(kind):
+            store_64(scratch + JSON_IS_TYPED, 1)
         return _write_scalar(out, limit, kind, address + 1, end, powers)
     depth = _push(scratch, 0, kind, address + 1, end)
     if depth < 0:
@@ -117,6 +120,8 @@ def write_json(out, limit, address, size, scratch, powers):
             entries += count * (width + 2)
         entry = entries + index * (width + 1)
         kind = load_u8(entry)
+        if _hides_type(kind):
+            store_64(scratch + JSON_IS_TYPED, 1)
         if kind == _LITERAL or kind == _INT16 or kind == _UINT16 or (large and (kind == _INT32 or kind == _UINT32)):
             out = _write_scalar(out, limit, kind, entry + 1, end, powers)
         else:
@@ -134,6 +139,12 @@ def write_json(out, limit, address, size, scratch, powers):
         if out < 0:
             return out
     return out
+
+
+@njit
+def _hides_type(kind):
+    """Return whether a server would read the text of a value as a value of another type: as a string, or signed."""
+    return kind == _OPAQUE or kind == _UINT16 or kind == _UINT32 or kind == _UINT64
 
 
 @njit

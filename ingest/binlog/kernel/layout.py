@@ -409,4 +409,6 @@ HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
 JSON_DEPTH: Final = 128
 """More than the server's own limit of 100."""
 FRAME_WORDS: Final = 5
-JSON_SCRATCH_BYTES: Final = JSON_DEPTH * FRAME_WORDS * 8
+JSON_IS_TYPED: Final = JSON_DEPTH * FRAME_WORDS * 8
+"""Offset of the word that is set as soon as a member has a type that the text of its document does not tell."""
+JSON_SCRATCH_BYTES: Final = JSON_IS_TYPED + 8

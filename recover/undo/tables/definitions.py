@@ -68,7 +68,7 @@ class Definitions:
             Whether a document whose types are unknown has no member that its text does not tell.
         """
         is_needed = any(table.has_documents for name, table in self.tables.items() if name in names)
-        types = log.documents(names) if is_needed and log.documents is not None else DocumentTypes()
+        types = log.documents.types(names) if is_needed and log.documents is not None else DocumentTypes()
         if json_as_text:
             types.otherwise = {}
         return replace(self, tables={name: table.with_documents(types) for name, table in self.tables.items()})

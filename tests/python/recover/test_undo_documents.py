@@ -191,6 +191,7 @@ def test_a_log_without_types_refuses_what_a_text_does_not_tell(mysql_server: Ser
         mysql_server.execute(f"insert into {SCHEMA}.made values ({number}, {document})")
     mysql_server.execute(f"delete from {SCHEMA}.made")
     log = Log.of_whole_files([mysql_server.flush()])
+    assert log.documents is not None and not log.documents.typed
     landed = replace(log, documents=None)
     plan, text = _scripted(landed, Filters(types=("DELETE",)))
     assert not text and [(one.key, one.column) for one in plan.refusals] == [("0", "")]
@@ -207,7 +208,8 @@ def test_a_script_of_a_state_has_the_types_of_files_and_says_when_it_lacks_them(
         f"create table {SCHEMA}.made (id int primary key, document json)",
         f"insert into {SCHEMA}.made values (1, json_object('day', date'2024-01-02'))",
     )
-    log = Log.of_whole_files([mysql_server.flush()])
+    log = Log.of_whole_files([file := mysql_server.flush()])
+    assert log.documents is not None and log.documents.typed == {file.name}
     remark = "dates, times and bytes in JSON documents are written as texts"
     for found, has_types in ((log, True), (replace(log, documents=None), False)):
         table = find_table(found, "made", None)
