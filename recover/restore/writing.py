@@ -5,9 +5,11 @@ is none of its column's type is refused with the same words.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ahead import ahead
 from ingest.words import counted
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable
@@ -50,7 +52,8 @@ def sql_lines(tables: list[RestoredTable], notes: list[str]) -> Iterator[str]:
 
 
 def _inserts(table: RestoredTable) -> Iterator[str]:
-    connection = table.source.log.connection
+    # The next rows are read while these are written.
+    cursor = table.source.log.connection.cursor()
     columns = table.table.stored
     names = ", ".join(literals.quoted(column.name) for column in columns)
     owner, name = map(literals.quoted, table.table.name)
@@ -58,8 +61,8 @@ def _inserts(table: RestoredTable) -> Iterator[str]:
     if not columns:
         raise RestoreRefusedError(f"{table.table.text} has no column that a statement may set.", hint="Restore others.")
     since = 0
-    for rows, is_logged in table.batches():
-        for count, text in _statements(connection, table.table, rows, head, with_documents=is_logged):
+    for rows, is_typed in ahead(table.batches()):
+        for count, text in _statements(cursor, table.table, rows, head, with_documents=is_typed):
             if since == 0:
                 yield "START TRANSACTION;"
             yield text
@@ -73,9 +76,9 @@ def _inserts(table: RestoredTable) -> Iterator[str]:
 
 def _statements(
     connection: "DuckDBPyConnection", table: Table, rows: "pa.Table", head: str, *, with_documents: bool
-) -> list[tuple[int, str]]:
+) -> Iterator[tuple[int, str]]:
     if not rows.num_rows:
-        return []
+        return iter(())
     import pyarrow as pa
 
     written: dict[str, str] = {}
@@ -91,13 +94,21 @@ def _statements(
     values = " || ', ' || ".join(written.values())
     with registered(connection, "batch", rows):
         _assert_values(connection, table, rows, with_documents)
-        found: list[tuple[int, str]] = connection.execute(
-            f"""with lines as (select row_number() over () as number, '(' || {values} || ')' as line from batch),
-            sized as (select *, sum(strlen(line)) over (order by number) // {_BYTES_OF_STATEMENT} as part from lines)
-            select count(*), {literal(head + chr(10))} || string_agg(line, ',\n' order by number) || ';'
-            from sized group by part order by part"""
-        ).fetchall()
-    return found
+        lines = connection.sql(f"select '(' || {values} || ')' as line from batch").to_arrow_table().column("line")
+    return _joined(lines.combine_chunks(), head)
+
+
+def _joined(lines: "pa.Array", head: str) -> Iterator[tuple[int, str]]:
+    """Yield statements of some length, each with the number of its rows."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = np.cumsum(pc.binary_length(lines).to_numpy()) // _BYTES_OF_STATEMENT
+    starts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(lines)]
+    rows = pc.binary_join(pa.ListArray.from_arrays(pa.array(starts, pa.int32()), lines), ",\n")
+    for (first, end), text in zip(pairwise(starts), rows, strict=True):
+        yield end - first, f"{head}\n{text};"
 
 
 def _printed(column: Column, text: str | None) -> str:
@@ -208,6 +219,6 @@ def write_parquet(table: RestoredTable, path: Path) -> None:
 
 
 def _write_batches(table: RestoredTable, schema: "pa.Schema", write: Callable[[Any], None]) -> None:
-    for rows, _ in table.batches():
+    for rows, _ in ahead(table.batches()):
         if rows.num_rows:
             write(rows.cast(schema))

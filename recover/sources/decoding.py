@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ahead import ahead
 from ingest.errors import BinloomError, UsageError
 from ingest.landing.bindings import FIRST, Binding, TableNames
 from recover.index.needed import Needed
@@ -151,7 +152,7 @@ class Decoding:
         )
         place = self._place(file)
         try:
-            for kind, batch in log.batches() if self.facts is None else landed_batches(log):
+            for kind, batch in ahead(log.batches() if self.facts is None else landed_batches(log)):
                 match kind:
                     case "table_maps":
                         for table_map in batch.to_pylist():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _ROWS_AT_ONCE: Final = 2000
+_ROWS_OF_PART: Final = 8192
 
 _LEAST_MEMORY: Final = 400 << 20
 # A few values of the largest size that a server writes (1 GB) cannot spill; everything else does.
@@ -70,11 +71,16 @@ def registered(connection: "DuckDBPyConnection", name: str, data: "pa.Table") ->
     DuckDB refuses that while a result of the connection is not read to its end, and `fetchone` leaves it so.
     """
     connection.execute("select null").fetchall()
-    connection.register(name, data)
+    connection.register(name, _in_parts(data))
     try:
         yield
     finally:
         connection.unregister(name)
+
+
+def _in_parts(data: "pa.Table") -> "pa.Table":
+    """Return a table in several parts: DuckDB reads each by a thread of its own, and keeps their order."""
+    return type(data).from_batches(data.to_batches(max_chunksize=_ROWS_OF_PART), data.schema)
 
 
 def answer(connection: "DuckDBPyConnection", query: str, parameters: object = None) -> Answer:

@@ -11,7 +11,15 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-WORDS = {"ingest.errors", "ingest.escapes", "ingest.extras", "ingest.lazy", "ingest.versions", "ingest.words"}
+WORDS = {
+    "ingest.ahead",
+    "ingest.errors",
+    "ingest.escapes",
+    "ingest.extras",
+    "ingest.lazy",
+    "ingest.versions",
+    "ingest.words",
+}
 BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
@@ -19,6 +27,7 @@ UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select",
 RECOVER = {"recover", "recover.restore", "recover.undo"} | UNDO
 MAY_IMPORT = {
     "ingest": set(),
+    "ingest.ahead": set(),
     "ingest.errors": set(),
     "ingest.escapes": set(),
     "ingest.extras": {"ingest.errors"},
