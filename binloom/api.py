@@ -142,7 +142,7 @@ def timeline(**selecting: Unpack[Selecting]) -> OverTime:
     log = open_full_log(_inputs(selecting), filters.sources, tell=told)
     found = timeline_of(log, filters)
     notes = lacks.of_selection(log, log.select(filters), is_explained=not found.changes)
-    return OverTime(found, (*told, *notes, *lacks.gaps(log, filters.sources), *lacks.end(log)))
+    return OverTime(found, (*told, *notes))
 
 
 def transactions(

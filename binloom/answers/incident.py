@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from binloom.answers import lacks
 from binloom.answers.changes import RowChange, changes_of
 from binloom.answers.shown_undo import ShownUndo, shown_undo
 from binloom.answers.timeline import Timeline, rest_of_timeline, timeline_of
@@ -128,13 +127,12 @@ def incident_of(log: Log, filters: Filters, rows: int) -> Incident:
     """
     found = changes_of(log, filters, rows + 1).first(rows)
     changes = [*found]
-    notes = (*found.notes, *lacks.end(log))
     return Incident(
         timeline_of(log, filters),
         tuple(shown_transactions(log, changes)),
         len(changes),
         shown_undo(log, filters, UndoOptions()),
-        notes,
+        found.notes,
     )
 
 

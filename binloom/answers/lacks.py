@@ -11,6 +11,7 @@ from recover.notes import Kind, Note
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
+from recover.sources.engine import literal
 from recover.sources.log import Log, listed
 from recover.timeline.masked_columns import masks_in_filters
 
@@ -20,13 +21,20 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
 
 _GAPS_SHOWN: Final = 5
-# Each mart of missing parts: the columns of place and position, and what is missing there. A condition may follow.
+# Each mart of missing parts: the columns of place and position, and an expression of what is missing there.
 _GAPS: Final = {
-    "uncovered_bytes": ("epoch", "binlog_file", "range_start", "a part of the file was not read"),
-    "failed_segments": ("epoch", "binlog_file", "segment_start", "a part of the file could not be landed"),
-    "lost_events": ("epoch", "binlog_file", "start_pos", "the server lost events (incident)"),
-    "file_breaks": ("epoch", "binlog_file", None, "the next file that is known does not continue this one"),
-    "stream_gaps": ("from_epoch", "from_file", "from_pos", "the server no longer had what follows"),
+    # A part that was read twice is not missing.
+    "uncovered_bytes where defect <> 'overlap'": (
+        *("epoch", "binlog_file", "range_start", "'a part of the file was not read'"),
+    ),
+    "failed_segments": ("epoch", "binlog_file", "segment_start", "'a part of the file could not be landed'"),
+    "lost_events": ("epoch", "binlog_file", "start_pos", "'the server lost events (incident)'"),
+    "file_breaks": (
+        *("epoch", "binlog_file", "null::bigint"),
+        "case when defect = 'missing_files' then concat('the files between it and ', following_binlog_file,"
+        " ' are not known') else 'the next file that is known does not continue this one' end",
+    ),
+    "stream_gaps": ("from_epoch", "from_file", "from_pos", "'the server no longer had what follows'"),
 }
 
 
@@ -63,6 +71,7 @@ def of_selection(log: Log, selection: Selection, *, is_explained: bool) -> Itera
     """
     yield from doubts(log, selection)
     yield from nothing(log, selection) if is_explained else quarantine(log, selection.filters)
+    yield from missing(log, selection.filters)
     yield from damage(log)
 
 
@@ -112,19 +121,28 @@ def beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -
             yield Note(str(one), Kind.BEGINNING)
 
 
-def end(log: Log) -> Iterator[Note]:
-    """Yield that the log continues after the given files, so that the answer lacks later changes."""
-    if log.goes_on_after is not None:
-        yield _goes_on(log.goes_on_after)
+def missing(log: Log, filters: Filters) -> Iterator[Note]:
+    """Yield which parts of the log are missing in which selected changes may be, and that it goes on after its end."""
+    if filters.transactions or filters.change_ids:
+        return
+    yield from gap_notes(_gaps_within(log, filters))
+    if not filters.files:
+        yield from end(log, filters.until)
+
+
+def end(log: Log, until: datetime | None = None) -> Iterator[Note]:
+    """Yield that the log continues after the given files, so that the answer lacks changes before a moment."""
+    if log.goes_on_after is None:
+        return
+    if until is not None:
+        ((last,),) = log.rows(_parsed("select max(committed_at) from binloom.transactions"))
+        if last is not None and until <= last:
+            return
+    yield _goes_on(log.goes_on_after)
 
 
 def _goes_on(file: str) -> Note:
     return Note(f"the log goes on after {file}, in files that were not given: later changes are not known.", Kind.END)
-
-
-def gaps(log: Log, sources: Sequence[str] = ()) -> Iterator[Note]:
-    """Yield which parts of the log are missing, of all sources or of some; the log has the marts of `table_log`."""
-    yield from gap_notes(gaps_of(log, sources))
 
 
 def gap_notes(found: Sequence[Gap]) -> Iterator[Note]:
@@ -136,23 +154,58 @@ def gap_notes(found: Sequence[Gap]) -> Iterator[Note]:
 
 
 def gaps_of(log: Log, sources: Sequence[str] = ()) -> list[Gap]:
-    """Return the parts of the log that are missing, in its order; the log has the marts of `table_log`."""
-    found = [
-        Gap(source, epoch, file, position, reason)
-        for mart, (*place, reason) in _GAPS.items()
-        for source, epoch, file, position in log.rows(_gaps_query(mart, place))
-        if source in (sources or (source,))
-    ]
+    """Return the parts of the log that are missing, in its order."""
+    query = " union all ".join(
+        f"select source_id, {epoch} as epoch, {file} as binlog_file, {position} as position, {reason} as reason"
+        f" from binloom_quality.{mart}"
+        for mart, (epoch, file, position, reason) in _GAPS.items()
+    )
+    found = [Gap(*row) for row in log.rows(_parsed(query)) if not sources or row[0] in sources]
     return sorted(found, key=lambda gap: (gap.source_id, gap.epoch or 0, gap.binlog_file, gap.position or 0))
 
 
-def _gaps_query(mart: str, place: Sequence[str | None]) -> "exp.Query":
-    from sqlglot import exp
+def _gaps_within(log: Log, filters: Filters) -> list[Gap]:
+    """Return the gaps in which selected changes may be."""
+    found = gaps_of(log, filters.sources)
+    if filters.files:
+        return [gap for gap in found if gap.binlog_file in filters.files and gap.position is not None]
+    if not found or filters.since is filters.until is None:
+        return found
+    since, until = filters.since, filters.until
+    return [
+        gap
+        for gap, (before, after) in zip(found, times_around(log, found), strict=True)
+        if (since is None or after is None or since < after) and (until is None or before is None or before < until)
+    ]
 
-    columns = [exp.null() if column is None else exp.column(column) for column in place]
-    query = exp.select("source_id", *columns).from_(f"binloom_quality.{mart}")
-    # A part that was read twice is not missing.
-    return query.where("defect <> 'overlap'") if mart == "uncovered_bytes" else query
+
+def times_around(log: Log, gaps: Sequence[Gap]) -> Iterator[tuple[datetime | None, datetime | None]]:
+    """Yield the times of the last transaction before each gap and of the first after it; None if there is none.
+
+    The transactions are read once, however many gaps there are.
+    """
+    from ingest.warehouse.segments import log_place
+
+    columns = []
+    for gap in gaps:
+        epoch, sequence = gap.epoch or 0, log_place(gap.binlog_file, 0)[0]
+        in_file = "false" if gap.position is None else f"file_sequence = {sequence} and start_pos >= {gap.position}"
+        is_after = f"(epoch > {epoch} or (epoch = {epoch} and (file_sequence > {sequence} or {in_file})))"
+        source = f"source_id = {literal(gap.source_id)}"
+        columns.append(f"max(committed_at) filter (where {source} and not {is_after})")
+        columns.append(f"min(coalesce(started_at, committed_at)) filter (where {source} and {is_after})")
+    if gaps:
+        (times,) = log.rows(_parsed(f"select {', '.join(columns)} from binloom.transactions"))
+        yield from zip(times[::2], times[1::2], strict=True)
+
+
+def _parsed(query: str) -> "exp.Query":
+    """Return a query of DuckDB, which a cluster gets in its own words."""
+    from sqlglot import exp, parse_one
+
+    found = parse_one(query, dialect="duckdb")
+    assert isinstance(found, exp.Query)
+    return found
 
 
 def beside_files(

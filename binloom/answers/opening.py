@@ -14,6 +14,7 @@ from ingest.warehouse.spark import metastore_holder
 from recover.index.opened import Index
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
+from recover.sources import missing_parts
 from recover.sources.cluster import is_cluster_target
 from recover.sources.kept_files import ignored
 from recover.sources.landed_marts import is_built_in_parts, is_unbuilt
@@ -87,7 +88,11 @@ def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored) -> Log:
         named = binlogs(inputs.files, tell)
         found = origin(inputs, filters.sources, named, tell)
         return _told(Log.of_files(named, filters, **found, index=inputs.index), tell)
-    return Log.of_cluster() if is_cluster_target() else _warehouse(inputs, VIEWS, tell, filters=filters)
+    return (
+        Log.of_cluster()
+        if is_cluster_target()
+        else _warehouse(inputs, (*VIEWS, *missing_parts.MARTS), tell, filters=filters)
+    )
 
 
 def open_full_log(

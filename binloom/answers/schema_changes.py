@@ -73,9 +73,8 @@ def schema_changes_of(log: Log, filters: Filters) -> Answer[SchemaChange]:
     """
     notes = (
         *lacks.beginning(log, filters.sources, filters.since),
-        *lacks.gaps(log, filters.sources),
+        *lacks.missing(log, filters),
         *_masked(log, filters),
-        *lacks.end(log),
         *lacks.damage(log),
     )
     return Answer(COLUMNS, notes, partial(_cells, log, filters), known_fields(SchemaChange))

@@ -4,7 +4,7 @@ from binloom.answers import lacks
 from binloom.answers.timeline import Step, timeline_of
 from binloom.pages.timeline_plot import classes, highest, plot, step_in_words, ticks
 from binloom.ui.opened_log import OpenedLog
-from binloom.ui.view import View, show, told
+from binloom.ui.view import View, show
 from binloom.ui.words import FILTERS, Words
 from recover.selection.filters import Filters
 from recover.sources.log import Log
@@ -35,7 +35,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         ticks=ticks(found),
         step=step_in_words(found.step),
         is_filtered=filters != Filters(),
-        notes=told(log, opened, notes, words.several("source")),
+        notes=(*opened.notes, *notes),
     )
 
 

@@ -8,7 +8,7 @@ from binloom.answers.changes import changes_of, sums_of
 from binloom.answers.incident import shown_transactions
 from binloom.answers.transaction_list import later_changes, transactions_listed
 from binloom.ui.opened_log import OpenedLog
-from binloom.ui.view import PAGE, View, show, told
+from binloom.ui.view import PAGE, View, show
 from binloom.ui.words import Words
 from ingest.errors import UsageError
 from recover.questions.listed_transactions import Sort
@@ -40,14 +40,14 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         shown=shown,
         page=number,
         has_more=len(changes) > PAGE,
-        notes=told(log, opened, rows.notes, ()),
+        notes=(*opened.notes, *rows.notes),
     )
 
 
 def _later(log: Log, words: Words, opened: OpenedLog) -> str:
     whole = _filters(words)
     later = list(islice(later_changes(log, whole, PAGE + 1), PAGE + 1))
-    notes = lacks.of_selection(log, log.select(whole), is_explained=False)
+    notes = [*lacks.of_selection(log, log.select(whole), is_explained=False), *lacks.missing(log, Filters())]
     return show(
         "later.html",
         selecting={"transaction": list(whole.transactions)},
@@ -55,7 +55,7 @@ def _later(log: Log, words: Words, opened: OpenedLog) -> str:
         later=later[:PAGE],
         has_more=len(later) > PAGE,
         most=PAGE,
-        notes=told(log, opened, notes, ()),
+        notes=(*opened.notes, *notes),
     )
 
 

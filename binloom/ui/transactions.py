@@ -3,7 +3,7 @@
 from binloom.answers.transaction_list import transactions_listed
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.schema import WORDS as OF_SCHEMA
-from binloom.ui.view import PAGE, View, show, told
+from binloom.ui.view import PAGE, View, show
 from binloom.ui.words import FILTERS, Words
 from ingest.errors import UsageError
 from recover.questions.listed_transactions import Sort
@@ -25,7 +25,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         sort=sort.value,
         sorts=[one.value for one in Sort],
         page=number,
-        notes=told(log, opened, found.notes, words.several("source")),
+        notes=(*opened.notes, *found.notes),
     )
 
 

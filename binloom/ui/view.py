@@ -2,17 +2,15 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from binloom.answers import lacks
 from binloom.pages.rendering import render
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.words import Words, address
-from recover.notes import Note
 from recover.sources.log import Log
 
 PAGE: Final = 50
@@ -59,11 +57,6 @@ def show(template: str, **names: Any) -> str:
 def around(at: datetime) -> dict[str, str]:
     """Return the words that select the minutes around a moment."""
     return {"since": f"{at - _AROUND:%Y-%m-%d %H:%M:%S}", "until": f"{at + _AROUND:%Y-%m-%d %H:%M:%S}"}
-
-
-def told(log: Log, opened: OpenedLog, notes: Iterable[Note], sources: Sequence[str]) -> tuple[Note, ...]:
-    """Return all notes on an answer about changes: also those on the log as a whole."""
-    return (*opened.notes, *notes, *lacks.gaps(log, sources), *lacks.end(log))
 
 
 def new_file(folder: Path) -> Path:

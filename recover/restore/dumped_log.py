@@ -15,9 +15,9 @@ from ingest.binlog.byte_files import open_bytes
 from ingest.sources.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.selection.filters import Filters
-from recover.sources.decoded_facts import positions_of
 from recover.sources.files import SOURCE, decode, placed
 from recover.sources.log import Log
+from recover.sources.missing_parts import positions_of
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Place
 from recover.undo.tables.table import TableName

@@ -1,47 +1,24 @@
 """The facts of decoded files beside their rows, as the marts have them: schema changes, statements that change rows,
-incidents, foreign keys, and parts of the log that are missing.
+and foreign keys.
 
 A reader of rows through time needs all of them: a row that an unlogged write changed would otherwise look unchanged.
 """
 
 import csv
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.errors import UsageError
 from ingest.warehouse.project import own_project
 from recover.sources.engine import registered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from ingest.binlog import Scan
-    from ingest.sources.directory import BinlogPath
-
 _NO_ACTION: Final = ("NO ACTION", "RESTRICT")
 
 _TABLES: Final = """
-create schema binloom_quality;
 create table binloom_staging.masked_sources (source_id varchar);
-create table binloom_quality.lost_events (
-    source_id varchar, epoch integer, binlog_file varchar, start_pos bigint, end_pos bigint, detail varchar
-);
-create table binloom_quality.stream_gaps (
-    source_id varchar, from_epoch integer, from_file varchar, from_pos bigint
-);
-create table binloom_quality.failed_segments (
-    source_id varchar, epoch integer, binlog_file varchar, segment_start bigint
-);
-create table binloom_quality.uncovered_bytes (
-    source_id varchar, epoch integer, binlog_file varchar, range_start bigint, range_end bigint, defect varchar
-);
-create table binloom_quality.file_breaks (
-    source_id varchar, epoch integer, binlog_file varchar, following_epoch integer, following_binlog_file varchar,
-    defect varchar
-);
 create table binloom.foreign_keys (
     source_id varchar, constraint_name varchar, schema_name varchar, table_name varchar, column_name varchar,
     referenced_schema_name varchar, referenced_table_name varchar, referenced_column_name varchar,
@@ -168,107 +145,8 @@ class Facts:
             values = [self._source_id, *(key[name] for name in names), any(rule not in _NO_ACTION for rule in rules)]
             self._insert("binloom.foreign_keys", values)
 
-    def add_missing_parts(self, scans: "Sequence[tuple[BinlogPath, Scan]]", failed: Mapping[str, int]) -> None:
-        """Add the parts of files that could not be read, and the breaks between files.
-
-        Parameters
-        ----------
-        scans
-            The files in the order of the log.
-        failed
-            By name, the position from which on a file could not be decoded.
-
-        Raises
-        ------
-        UsageError
-            Different servers wrote the files.
-        """
-        for file, scan in scans:
-            place = [self._source_id, 0, file.name]
-            if file.name in failed:
-                self._insert("binloom_quality.failed_segments", [*place, failed[file.name]])
-            elif scan.complete_end < scan.file_size and not scan.format.is_in_use:
-                values = [*place, scan.complete_end, scan.file_size, "gap"]
-                self._insert("binloom_quality.uncovered_bytes", values)
-            if scan.first_misplaced_pos is not None:
-                values = [*place, scan.first_misplaced_pos, scan.first_misplaced_pos, "misplaced"]
-                self._insert("binloom_quality.uncovered_bytes", values)
-        for (file, scan), (next_file, next_scan) in pairwise(scans):
-            _assert_same_server(scan, next_scan)
-            defect = self._break((file, scan), (next_file, next_scan), is_known=file.name not in failed)
-            if defect is not None:
-                values = [self._source_id, 0, file.name, 0, next_file.name, defect]
-                self._insert("binloom_quality.file_breaks", values)
-
     def _insert(self, table: str, values: Sequence[Any]) -> None:
         self._connection.execute(f"insert into {table} values ({', '.join('?' * len(values))})", values)
-
-    def _break(self, one: "tuple[BinlogPath, Scan]", other: "tuple[BinlogPath, Scan]", is_known: bool) -> str | None:
-        """Return why one file does not continue the other, as the model `file_breaks` names it; None if it does."""
-        (file, scan), (next_file, next_scan) = one, other
-        is_next = next_file.sequence == (file.sequence or 0) + 1 or scan.next_binlog_file == next_file.name
-        if not is_next:
-            return "missing_files"
-        if scan.format.is_relay_log:
-            return None
-        if scan.next_binlog_file not in (None, next_file.name):
-            return "other_next_file"
-        rows = self._connection.execute(
-            "select gtid from decoded_transactions where binlog_file = ?", [file.name]
-        ).fetchall()
-        gtids = [row[0] for row in rows]
-        is_compared = is_known and None not in (scan.previous_gtids, next_scan.previous_gtids)
-        if is_compared and not leads_to(scan.previous_gtids or "", gtids, next_scan.previous_gtids or ""):
-            return "other_gtids"
-        has_end = scan.next_binlog_file is not None or scan.event_counts.get("STOP", 0) > 0
-        if not has_end and is_known and (not is_compared or None in gtids):
-            return "no_end"
-        return None
-
-
-def _assert_same_server(scan: "Scan", other: "Scan") -> None:
-    if scan.format.is_relay_log or other.format.is_relay_log:
-        return
-    writers = [f"{one.format.flavor} with server_id {one.format.server_id}" for one in (scan, other)]
-    if writers[0] != writers[1]:
-        raise UsageError(
-            f"{writers[0]} wrote {scan.path}, and {writers[1]} wrote {other.path}.",
-            hint="Give the files of one server, or land both with `binloom ingest`.",
-        )
-
-
-def leads_to(before: str, gtids: Sequence[str | None], after: str) -> bool:
-    """Return whether the GTIDs in the head of a file and in the file are those in the head of the next file."""
-    import pyarrow as pa
-
-    from ingest.binlog.gtid_sets import GtidSet
-
-    numbers = [one for one in gtids if one is not None]
-    if any(":" in text for text in (before, after, *numbers[:1])):
-        had, has = GtidSet.parse(before), GtidSet.parse(after)
-        had.add_all(pa.array(numbers, pa.string()))
-        return not str(had - has) and not str(has - had)
-    had_numbers, has_numbers = positions_of([*_separated(before), *numbers]), positions_of(_separated(after))
-    domains = {stem.split("-")[0] for stem in has_numbers}
-    # A domain that the whole list lacks was deleted from it (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
-    return all(
-        had_numbers.get(stem) == has_numbers.get(stem)
-        for stem in {*had_numbers, *has_numbers}
-        if stem.split("-")[0] in domains
-    )
-
-
-def _separated(gtids: str) -> list[str]:
-    return [item.strip() for item in gtids.split(",") if item.strip()]
-
-
-def positions_of(gtids: Iterable[str]) -> dict[str, int]:
-    """Return the highest number of each domain and server of MariaDB."""
-    found: dict[str, int] = defaultdict(int)
-    for gtid in gtids:
-        stem, _, number = gtid.rpartition("-")
-        found[stem] = max(found[stem], int(number))
-    return found
 
 
 @cache

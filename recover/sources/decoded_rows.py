@@ -7,6 +7,7 @@ checks each key, which takes longer than all other work here. So an image become
 
 from typing import TYPE_CHECKING, Final
 
+from recover.sources import missing_parts
 from recover.sources.statement_digests import add_digest_function, with_digests
 
 if TYPE_CHECKING:
@@ -271,6 +272,7 @@ def add_tables(connection: "DuckDBPyConnection") -> None:
     """Add the tables for decoded rows and transactions to a connection, and the marts as views of them."""
     add_digest_function(connection)
     connection.execute(_TABLES)
+    connection.execute(missing_parts.TABLES)
     connection.execute(_VIEWS)
 
 

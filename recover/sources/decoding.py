@@ -335,13 +335,12 @@ class Decoding:
             batch,
             {**place, "without_rows": list(events_without_rows())},
         )
-        if self.facts is not None:
-            self._run(
-                """insert into binloom_quality.lost_events
-                select $source, $epoch, $file, start_pos, end_pos, detail from batch where reason = 'incident'""",
-                batch,
-                {name: place[name] for name in ("source", "epoch", "file")},
-            )
+        self._run(
+            """insert into binloom_quality.lost_events
+            select $source, $epoch, $file, start_pos, end_pos, detail from batch where reason = 'incident'""",
+            batch,
+            {name: place[name] for name in ("source", "epoch", "file")},
+        )
 
 
 def offsets(position: tuple[int, int, int], sequence: int, epoch: int = 0) -> int:

@@ -17,6 +17,7 @@ from recover.sources.document_types import DocumentsOfFiles
 from recover.sources.former_names import with_former_names
 from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 from recover.sources.landed_snapshot import newest_snapshot
+from recover.sources.missing_parts import add_missing_parts, assert_same_server
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -188,8 +189,10 @@ def _decoded(
         # Many queries follow, and each would look for the ends of prepared transactions again.
         connection.execute("create table found as select * from resolved")
         connection.execute("drop view resolved; alter table found rename to resolved")
-        facts.add_missing_parts([*scans.items()], work.failed)
+        for one, other in pairwise(scans.values()):
+            assert_same_server(one, other)
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
+    add_missing_parts(connection, source_id, [*scans.items()], work.failed, has_all_transactions=facts is not None)
     return found(work, hints)
 
 

@@ -230,6 +230,7 @@ class Log:
             found.problems,
             is_whole=False,
             tables=found.tables,
+            goes_on_after=found.last_file if found.goes_on else None,
             snapshot=snapshot,
             notes=found.notes,
             unindexed=whole if found.notes else None,

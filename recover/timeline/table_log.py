@@ -7,6 +7,7 @@ from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
+from recover.sources import missing_parts
 from recover.sources.engine import fetched, literal, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 MARTS: Final = (
     *(("binloom", name) for name in ("row_changes", "transactions", "schema_changes", "table_versions")),
     *(("binloom", name) for name in ("quarantined_row_events", "foreign_keys")),
-    *(("binloom_quality", name) for name in ("lost_events", "stream_gaps", "failed_segments", "uncovered_bytes")),
-    *(("binloom_quality", name) for name in ("file_breaks", "statement_format_changes")),
+    *missing_parts.MARTS,
+    ("binloom_quality", "statement_format_changes"),
     MASKED_SOURCES,
 )
 """Tables that the functions of this module read."""

@@ -108,7 +108,7 @@ def test_an_answer_carries_what_it_lacks(shop: Agent) -> None:
     result = shop.call("query", table="shop.orders", key=1042, limit=2)
     found = result.structured_content
     assert found is not None and json.loads(result.content[0].text) == found  # type: ignore[union-attr]
-    assert kinds(found) == ["cut", "end"] and not found["is_complete"]
+    assert kinds(found) == ["end", "cut"] and not found["is_complete"]
     assert (found["shown"], found["row_limit"], found["is_cut"]) == (2, 2, True)
     assert [row["event_type"] for row in found["rows"]] == ["INSERT", "UPDATE"]
     assert found["rows"][0]["committed_at"] == "2026-11-17T09:27:50.253754Z"

@@ -129,9 +129,9 @@ def test_a_refused_undo_tells_why_and_has_no_script() -> None:
 def test_more_rows_than_asked_for_are_a_lack() -> None:
     found = binloom.changes(table="shop.orders", limit=3, **WHERE)
     assert len([*found]) == len([*found]) == 3
-    assert [note.kind for note in found.lacks] == [Kind.CUT]
-    whole = binloom.changes(table="shop.orders", key=1042, limit=6, **WHERE)
-    assert whole.is_complete and len([*whole]) == 6
+    assert [note.kind for note in found.lacks] == [Kind.END, Kind.CUT]
+    whole = binloom.changes(table="shop.orders", key=1042, limit=5, until="2026-11-17 10:20", **WHERE)
+    assert whole.is_complete and len([*whole]) == 5
 
 
 def test_rows_in_quarantine_are_a_lack(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_rows_in_quarantine_are_a_lack(tmp_path: Path) -> None:
     kept = [row for row in columns if "order_items" not in row.values()]
     (schema / "columns.json").write_text(json.dumps(kept))
     found = binloom.changes(files=FILES[1], snapshot_dir=schema)
-    assert [note.kind for note in found.lacks] == [Kind.QUARANTINE]
+    assert [note.kind for note in found.lacks] == [Kind.QUARANTINE, Kind.END]
 
 
 def test_a_damaged_file_is_a_lack(tmp_path: Path) -> None:

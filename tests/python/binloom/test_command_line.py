@@ -130,7 +130,7 @@ def test_a_closed_stream_is_a_sentence(command: str, stream: str, tmp_path: Path
     environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
     call = f"{COMMAND[0]} {command}"
     result = subprocess.run(["sh", "-c", call], cwd=PROJECT, env=environment, capture_output=True, text=True)
-    assert_sentence(result, 2, f"^binloom: {stream} is closed")
+    assert_sentence(result, 2, f"(?m)^binloom: {stream} is closed")
 
 
 def test_messages_for_a_closed_stderr_do_not_mix_with_the_rows(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 from tests.support.places import FIXTURES, SAMPLES
 
+SHOP = SAMPLES / "shop-mysql"
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 
 
@@ -234,3 +236,38 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
         assert_sentence(empty, 2, "nothing was landed there yet", "`binloom ingest`", "--files")
         assert_sentence(nowhere, 2, f"There is no folder {tmp_path}/nowhere", "BINLOOM_HOME")
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("is_landed", [False, True])
+def test_an_answer_tells_of_a_gap_where_its_rows_may_be(is_landed: bool, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name, copy in (("binlog.000001", "binlog.000001"), ("binlog.000002", "binlog.000004")):
+        shutil.copy(SHOP / name, logs / copy)
+    files = sorted(logs.iterdir())
+    with_names: tuple[object, ...] = ("--files", *files, "--snapshot-dir", SHOP / "schema")
+    if is_landed:
+        with_names = ()
+        binloom_here("snapshot", "--source", "files", "--from-dir", SHOP / "schema", home=tmp_path)
+        binloom_here("ingest", "--source", "files", "--binlog-dir", logs, "--all", home=tmp_path)
+    log = Log.of_whole_files(files)
+    ((last,), (first,)) = log.connection.execute(
+        """select max(committed_at) from binloom.transactions where binlog_file = 'binlog.000001'
+        union all select min(started_at) from binloom.transactions where binlog_file = 'binlog.000004'"""
+    ).fetchall()
+    gap = "the log has a gap at binlog.000001 of files: the files between it and binlog.000004 are not known."
+    end = "the log goes on after binlog.000004"
+    moment = "%Y-%m-%d %H:%M:%S.%f"
+    for command in ("query", "transactions"):
+        for options, has_gap, has_end in (
+            ((), True, True),
+            (("--since", f"{last:{moment}}"), True, True),
+            (("--since", f"{first:{moment}}"), False, True),
+            (("--until", f"{last:{moment}}"), False, False),
+            (("--until", f"{first:{moment}}"), True, False),
+            (("--file", "binlog.000001"), False, False),
+        ):
+            result = binloom_here(command, *options, *with_names, home=tmp_path)
+            assert result.returncode == 0, result.stderr
+            assert (gap in result.stderr) is has_gap, (options, result.stderr)
+            assert (end in result.stderr) is (has_end and not is_landed), (options, result.stderr)

@@ -1,0 +1,157 @@
+"""Parts of the log that decoded files lack: what could not be read, and files that do not continue each other."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from ingest.binlog import Scan
+    from ingest.sources.directory import BinlogPath
+
+MARTS: Final = tuple(
+    ("binloom_quality", name)
+    for name in ("lost_events", "stream_gaps", "failed_segments", "uncovered_bytes", "file_breaks")
+)
+"""The marts of missing parts."""
+
+TABLES: Final = """
+create schema binloom_quality;
+create table binloom_quality.lost_events (
+    source_id varchar, epoch integer, binlog_file varchar, start_pos bigint, end_pos bigint, detail varchar
+);
+create table binloom_quality.stream_gaps (
+    source_id varchar, from_epoch integer, from_file varchar, from_pos bigint
+);
+create table binloom_quality.failed_segments (
+    source_id varchar, epoch integer, binlog_file varchar, segment_start bigint
+);
+create table binloom_quality.uncovered_bytes (
+    source_id varchar, epoch integer, binlog_file varchar, range_start bigint, range_end bigint, defect varchar
+);
+create table binloom_quality.file_breaks (
+    source_id varchar, epoch integer, binlog_file varchar, following_epoch integer, following_binlog_file varchar,
+    defect varchar
+);
+"""
+
+
+def add_missing_parts(
+    connection: "DuckDBPyConnection",
+    source_id: str,
+    scans: "Sequence[tuple[BinlogPath, Scan]]",
+    failed: Mapping[str, int],
+    *,
+    has_all_transactions: bool,
+) -> None:
+    """Add the parts of files that could not be read, and the breaks between files.
+
+    Parameters
+    ----------
+    connection
+        It has decoded files and `TABLES`.
+    source_id
+        Name of the source.
+    scans
+        The files in the order of the log.
+    failed
+        By name, the position from which on a file could not be decoded.
+    has_all_transactions
+        Whether all transactions of the files are known, so that their GTIDs tell whether the next file continues them.
+    """
+
+    def insert(table: str, *values: Any) -> None:
+        connection.execute(
+            f"insert into binloom_quality.{table} values ({', '.join('?' * (len(values) + 1))})", [source_id, *values]
+        )
+
+    for file, scan in scans:
+        if file.name in failed:
+            insert("failed_segments", 0, file.name, failed[file.name])
+        elif scan.complete_end < scan.file_size and not scan.format.is_in_use:
+            insert("uncovered_bytes", 0, file.name, scan.complete_end, scan.file_size, "gap")
+        if scan.first_misplaced_pos is not None:
+            place = scan.first_misplaced_pos
+            insert("uncovered_bytes", 0, file.name, place, place, "misplaced")
+    for (file, scan), (next_file, next_scan) in pairwise(scans):
+        is_known = has_all_transactions and file.name not in failed
+        defect = _break(connection, (file, scan), (next_file, next_scan), is_known=is_known)
+        if defect is not None:
+            insert("file_breaks", 0, file.name, 0, next_file.name, defect)
+
+
+def _break(
+    connection: "DuckDBPyConnection",
+    one: "tuple[BinlogPath, Scan]",
+    other: "tuple[BinlogPath, Scan]",
+    *,
+    is_known: bool,
+) -> str | None:
+    """Return why one file does not continue the other, as the model `file_breaks` names it; None if it does."""
+    (file, scan), (next_file, next_scan) = one, other
+    is_next = next_file.sequence == (file.sequence or 0) + 1 or scan.next_binlog_file == next_file.name
+    if not is_next:
+        return "missing_files"
+    if scan.format.is_relay_log:
+        return None
+    if scan.next_binlog_file not in (None, next_file.name):
+        return "other_next_file"
+    rows = connection.execute("select gtid from decoded_transactions where binlog_file = ?", [file.name]).fetchall()
+    gtids = [row[0] for row in rows]
+    is_compared = is_known and None not in (scan.previous_gtids, next_scan.previous_gtids)
+    if is_compared and not leads_to(scan.previous_gtids or "", gtids, next_scan.previous_gtids or ""):
+        return "other_gtids"
+    has_end = scan.next_binlog_file is not None or scan.event_counts.get("STOP", 0) > 0
+    if not has_end and is_known and (not is_compared or None in gtids):
+        return "no_end"
+    return None
+
+
+def assert_same_server(scan: "Scan", other: "Scan") -> None:
+    """Refuse files that different servers wrote."""
+    if scan.format.is_relay_log or other.format.is_relay_log:
+        return
+    writers = [f"{one.format.flavor} with server_id {one.format.server_id}" for one in (scan, other)]
+    if writers[0] != writers[1]:
+        raise UsageError(
+            f"{writers[0]} wrote {scan.path}, and {writers[1]} wrote {other.path}.",
+            hint="Give the files of one server, or land both with `binloom ingest`.",
+        )
+
+
+def leads_to(before: str, gtids: Sequence[str | None], after: str) -> bool:
+    """Return whether the GTIDs in the head of a file and in the file are those in the head of the next file."""
+    import pyarrow as pa
+
+    from ingest.binlog.gtid_sets import GtidSet
+
+    numbers = [one for one in gtids if one is not None]
+    if any(":" in text for text in (before, after, *numbers[:1])):
+        had, has = GtidSet.parse(before), GtidSet.parse(after)
+        had.add_all(pa.array(numbers, pa.string()))
+        return not str(had - has) and not str(has - had)
+    had_numbers, has_numbers = positions_of([*_separated(before), *numbers]), positions_of(_separated(after))
+    domains = {stem.split("-")[0] for stem in has_numbers}
+    # A domain that the whole list lacks was deleted from it (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+    return all(
+        had_numbers.get(stem) == has_numbers.get(stem)
+        for stem in {*had_numbers, *has_numbers}
+        if stem.split("-")[0] in domains
+    )
+
+
+def _separated(gtids: str) -> list[str]:
+    return [item.strip() for item in gtids.split(",") if item.strip()]
+
+
+def positions_of(gtids: Iterable[str]) -> dict[str, int]:
+    """Return the highest number of each domain and server of MariaDB."""
+    found: dict[str, int] = defaultdict(int)
+    for gtid in gtids:
+        stem, _, number = gtid.rpartition("-")
+        found[stem] = max(found[stem], int(number))
+    return found
