@@ -72,11 +72,14 @@ class KeptTable:
         Names of the partition columns, from the outermost folder to the innermost.
     columns
         If there are no files: the columns of the table with their types in Spark, as far as they are known.
+    links
+        Paths of the links to the files.
     """
 
     pattern: str
     partitions: tuple[str, ...]
     columns: Columns = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,7 @@ class KeptFiles:
         self._handles += [handle for handle in handles.values() if handle is not None]
         here = str(self.folder / table)
         partitions: tuple[str, ...] = ()
+        first = len(self._links)
         try:
             self._make_folder(here)
             for (file, handle), link in zip(handles.items(), _with_few_folders(list(handles)), strict=True):
@@ -278,7 +282,7 @@ class KeptFiles:
                 path=str(self.folder),
             ) from error
         pattern = f"{escaped(here)}{'/*=*' * len(partitions)}/*.parquet"
-        return KeptTable(pattern, partitions, () if handles else columns)
+        return KeptTable(pattern, partitions, () if handles else columns, tuple(self._links[first:]))
 
     def _make_folder(self, folder: str) -> None:
         if folder not in self._folders:

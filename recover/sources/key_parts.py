@@ -20,33 +20,14 @@ SCHEMA: Final = "binloom_parts"
 """Schema of `FOOTERS` and `ROWS_IN`, in a connection of `open_marts`."""
 
 FOOTERS: Final = f"{SCHEMA}.footers"
-"""View of the columns in the footers of all files of `row_changes`."""
+"""View of `footers_query` for all files of `row_changes`."""
 
 ROWS_IN: Final = f"{SCHEMA}.rows_in"
 """Macro: the rows of `row_changes` in a list of files."""
 
-# A file of each shape is read with every key, so that the columns are those of all files.
 _FILES: Final = f"{SCHEMA}.files"
 _READ: Final = f"{SCHEMA}.read"
 _READ_KEYS: Final = f"{SCHEMA}.read_keys"
-_CREATE_FILES: Final = f"""
-    create table if not exists {_FILES} as
-    with files as (
-        select
-            file_name,
-            list({{'at': bloom_filter_offset}}) filter (path_in_schema = 'pk_hash') as filters,
-            bool_or(path_in_schema = 'pk_values_after' and stats_null_count is distinct from num_values)
-                as has_new_keys,
-            md5(string_agg(path_in_schema || ' ' || type, ',' order by column_id) filter (row_group_id = 0)) as shape
-        from {FOOTERS}
-        group by file_name
-    )
-    select
-        file_name,
-        [one.at for one in filters] as filters,
-        has_new_keys,
-        row_number() over (partition by shape order by file_name) = 1 as is_first_of_shape
-    from files"""
 
 
 @dataclass(frozen=True)
@@ -79,8 +60,13 @@ def key_parts(connection: "DuckDBPyConnection", keys: Iterable[str]) -> KeyParts
     if not _has_footers(connection):
         return _ALL
     hashes = [hash_of(sha256(key.encode()).hexdigest().encode()) for key in keys]
-    connection.execute(_CREATE_FILES)
-    files = connection.execute(f"select * from {_FILES} order by file_name").fetchall()
+    # A file of each shape is read with every key, so that the columns are those of all files.
+    connection.execute(
+        f"""create table if not exists {_FILES} as
+        select *, row_number() over (partition by shape order by file_name) = 1 as is_first_of_shape from {FOOTERS}"""
+    )
+    query = f"select file_name, filters, has_new_keys, is_first_of_shape from {_FILES} order by file_name"
+    files = connection.execute(query).fetchall()
     old = [name for name, filters, _, is_first in files if is_first or _may_have(name, filters, hashes)]
     new = [name for name, _, has_new_keys, is_first in files if is_first or has_new_keys]
     return KeyParts(_rows_in(old), _rows_in(new))

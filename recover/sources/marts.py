@@ -11,7 +11,7 @@ from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import RAW_SCHEMA
 from recover.notes import Kind, Note
-from recover.sources.engine import escaped, in_memory, literal, quoted, unchanged
+from recover.sources.engine import escaped, in_memory, literal, quoted, registered, unchanged
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 from recover.sources.landed_marts import (
@@ -25,10 +25,12 @@ from recover.sources.landed_marts import (
     is_unbuilt,
     landed_marts,
 )
+from recover.sources.part_footers import MANY_FILES, footers_query, have_one_shape, read_footers
 from recover.sources.spark_rows import no_rows
 from recover.sources.statement_digests import add_digest_function, with_digests
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 MART_SCHEMA: Final = "binloom"
@@ -111,6 +113,7 @@ def open_marts(
     for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
         connection.execute(f"create schema {quoted(schema)}")
     landed, has_late_rows, may_lack_rows = None, False, not is_current
+    footers: pa.Table | None = None
     built = list[str]()
     if is_unbuilt(home) and any(has_view(*one) for one in tables):
         tell(_UNBUILT)
@@ -136,6 +139,9 @@ def open_marts(
             rows = _rows_of_baselines(home, kept, f"select * from {'.'.join(BASELINES)}")
         else:
             rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
+            if (schema, name) == ROW_CHANGES and len((parts := kept.mart(*ROW_CHANGES)).links) > MANY_FILES:
+                footers = read_footers(home, parts, tell, has_all_files=needs is all_partitions)
+                rows = _rows_of(parts, DIGESTS, has_one_shape=have_one_shape(footers))
             if (schema, name) not in _QUERIES and not has_view(schema, name):
                 at = built_at(home, schema, name)
                 built.append(f"{schema}.{name}" + (f", built at {at:%Y-%m-%d %H:%M:%S}" if at is not None else ""))
@@ -150,7 +156,7 @@ def open_marts(
                 f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
             ) from None
         if (schema, name) == ROW_CHANGES:
-            _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else unchanged)
+            _add_parts(connection, kept, footers, LandedMarts.with_late_rows if has_late_rows else unchanged)
     if built and may_lack_rows:
         sentence = f"the answer does not have what has landed since these tables were built: {'; '.join(built)}."
         tell(Note(sentence, Kind.NOT_BUILT))
@@ -253,35 +259,59 @@ def _rows_of_baselines(home: Path, kept: KeptFiles, baselines: str) -> str:
             using (baseline_id, schema_name, table_name)"""
 
 
-def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles, completed: Callable[[str], str]) -> None:
+def _add_parts(
+    connection: "DuckDBPyConnection", kept: KeptFiles, footers: "pa.Table | None", completed: Callable[[str], str]
+) -> None:
     """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files.
 
-    `completed` adds the rows that no file has.
+    Parameters
+    ----------
+    footers
+        The footers if they have been read.
+    completed
+        Adds the rows that no file has.
     """
     table = kept.mart(*ROW_CHANGES)
     if table.columns:
         return
     connection.execute(f"create schema {SCHEMA}")
-    connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
+    if footers is None:
+        connection.execute(f"create view {FOOTERS} as {footers_query(literal(table.pattern))}")
+    else:
+        with registered(connection, "batch", footers):
+            connection.execute(f"create table {FOOTERS} as select * from batch")
     rows = completed(_rows_in("files", table.partitions, DIGESTS))
     connection.execute(f"create macro {ROWS_IN}(files) as table {rows}")
 
 
-def _rows_of(table: KeptTable, hidden: Sequence[str] = ()) -> str:
+def _rows_of(table: KeptTable, hidden: Sequence[str] = (), *, has_one_shape: bool = False) -> str:
     """Return a query of the rows of a table, without some columns."""
     if table.columns:
         return no_rows((name, kind) for name, kind in table.columns if name not in hidden)
-    return _rows_in(literal(table.pattern), table.partitions, hidden)
+    return _rows_in(literal(table.pattern), table.partitions, hidden, has_one_shape=has_one_shape)
 
 
-def _rows_in(files: str, partitions: Sequence[str], hidden: Sequence[str] = ()) -> str:
-    """Return a query of the rows of files, given as a pattern or a list; files may lack the hidden columns."""
+def _rows_in(files: str, partitions: Sequence[str], hidden: Sequence[str] = (), *, has_one_shape: bool = False) -> str:
+    """Return a query of the rows of files.
+
+    Parameters
+    ----------
+    files
+        A pattern or a list.
+    partitions
+        Names of the partition columns.
+    hidden
+        Columns that the answer lacks; files may lack them.
+    has_one_shape
+        Whether all files have the same columns. Otherwise, DuckDB reads all footers before it reads rows.
+    """
+    by_name = "" if has_one_shape else ", union_by_name = true"
     if not partitions:
-        return f"select * from read_parquet({files}, union_by_name = true)"
+        return f"select * from read_parquet({files}{by_name})"
     types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
     # Last and in their order, as Spark has them; DuckDB sorts them by name.
     columns = ", ".join(map(quoted, partitions))
-    rows = f"read_parquet({files}, union_by_name = true, hive_types = {{{types}}})"
+    rows = f"read_parquet({files}{by_name}, hive_types = {{{types}}})"
     others = ", ".join(map(literal, (*partitions, *hidden)))
     return f"select columns(lambda name: name not in ({others})), {columns} from {rows}"
 

@@ -1,6 +1,8 @@
 """The files that may have the rows of a key: no row is missed, and few files are read."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,12 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from recover.selection.filters import Filters
+from recover.sources import marts, part_footers
 from recover.sources.bloom import BLOCK_BYTES, HEADER_BYTES, hash_of, may_contain, place_of_block
 from recover.sources.key_parts import key_parts
 from recover.sources.log import Log
 from recover.sources.marts import open_marts
 from tests.support.older_warehouse import unpack
 
+ROWS = [("binloom", "row_changes")]
+INDEX = "row_changes_footers.parquet"
 FILES = 12
 KEYS_OF_A_FILE = 400
 
@@ -59,9 +64,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.fixture(scope="module")
-def rows(home: Path) -> duckdb.DuckDBPyConnection:
-    return open_marts(home, [("binloom", "row_changes")])
+@pytest.fixture(scope="module", params=["few files", "many files", "known files"])
+def rows(home: Path, request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "few files":
+            few_are_many(patch)
+        yield open_marts(home, ROWS)
+        assert (home / INDEX).exists() is (request.param != "few files")
+
+
+def few_are_many(patch: pytest.MonkeyPatch) -> None:
+    """Keep what footers say as for a thousand files."""
+    for module in (marts, part_footers):
+        patch.setattr(module, "MANY_FILES", FILES - 4)
 
 
 def test_a_block_tells_what_an_engine_reads_in_the_whole_filter(home: Path, rows: duckdb.DuckDBPyConnection) -> None:
@@ -143,3 +158,47 @@ def test_a_look_up_in_files_of_spark_finds_what_the_whole_table_has(tmp_path: Pa
         assert found == sorted(row[0] for row in log.connection.execute(whole).fetchall())
         asked += len(found)
     assert asked > 10
+
+
+def test_kept_footers_are_those_of_the_files_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_are_many(monkeypatch)
+    for hour in range(FILES):
+        write(tmp_path, hour, [*range(10 * hour, 10 * hour + 10)], {})
+
+    def hours_of(key: int) -> list[str]:
+        parts = key_parts(rows := open_marts(tmp_path, ROWS), [str(key)])
+        query = f"select event_hour from ({parts.by_old_key}) where pk_hash = '{hashed(key)}' order by 1"
+        found = rows.execute(query).fetchall()
+        (definition,) = rows.execute("select sql from duckdb_views() where view_name = 'row_changes'").fetchone() or ()
+        # With files of one shape, nothing reads the footers of all files.
+        assert ("union_by_name" in definition) is has_two_shapes
+        return [hour[-2:] for (hour,) in found]
+
+    has_two_shapes = False
+    read: list[int] = []
+    footers_query = part_footers.footers_query
+
+    def counted(files: str) -> str:
+        read.append(files.count("part-"))
+        return footers_query(files)
+
+    monkeypatch.setattr(part_footers, "footers_query", counted)
+    assert (hours_of(35), hours_of(35), read) == (["03"], ["03"], [FILES])
+    # Others replace a file, add one and delete one.
+    folder = tmp_path / "warehouse" / "binloom.db" / "row_changes"
+    shutil.rmtree(folder / "event_hour=2026-10-01-03")
+    write(tmp_path, 3, [*range(900, 920)], {})
+    write(tmp_path, FILES, [35, 36], {})
+    shutil.rmtree(folder / "event_hour=2026-10-01-05")
+    assert (hours_of(35), hours_of(905), hours_of(55), read[1:]) == (["12"], ["03"], [], [2])
+    # A question that needs only some files leaves what is known of the others.
+    write(tmp_path, FILES + 1, [77], {})
+    open_marts(tmp_path, ROWS, needs=Filters.of(since="2026-10-01 02:00").may_select_from)
+    assert (hours_of(77), read[2:]) == (["07", "13"], [1])
+    for content in (b"", b"PAR1 is no index"):
+        (tmp_path / INDEX).write_bytes(content)
+        assert hours_of(35) == ["12"]
+    assert read[3:] == [FILES + 1, FILES + 1]
+    has_two_shapes = True
+    write(tmp_path, 5, [35], {}, old=True)
+    assert hours_of(35) == ["05", "12"]
