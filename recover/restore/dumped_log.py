@@ -42,7 +42,7 @@ create table binloom.baselines (
     table_version_id varchar
 );
 create table dump_rows (
-    schema_name varchar, table_name varchar, row_number bigint, pk_values varchar, row_values varchar[]
+    schema_name varchar, table_name varchar, row_number bigint, pk_values varchar, digest ubigint, row_values varchar[]
 );
 create view binloom.baseline_rows as
 select

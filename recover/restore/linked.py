@@ -53,7 +53,7 @@ def last_images(
     Parameters
     ----------
     connection
-        It has decoded files, and in `dump_rows` the rows of the dump with the keys of these changes.
+        It has decoded files, and in `dump_rows` the digests of the rows of the dump with the keys of these changes.
     table
         The table. It has a primary key, and no statement has altered it in between.
     since, until
@@ -74,7 +74,7 @@ def last_images(
     ((breaks,),) = connection.execute(
         f"""select count(*)
         from linked left join (
-            select pk_values, hash(row_values) as digest from dump_rows
+            select pk_values, digest from dump_rows
             where schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)}
         ) as dumped on is_first and linked.pk_values = dumped.pk_values
         where case
@@ -89,18 +89,17 @@ def last_images(
     values = ", ".join(f"after_values[{place[name]}] as {quoted(name)}" for name in columns)
     connection.execute(
         # The same inputs give the same script.
-        f"""create or replace table last_images as
+        f"""create or replace view last_images as
         select {values}
         from (select * from row_images where {condition}) as images
         semi join (select * from linked where is_last and event_type != 'DELETE') as linked using ({_IN_ORDER})
         order by pk_values"""
-    ).fetchall()
-    connection.execute("drop table linked").fetchall()
+    )
     return _read(connection, "select * from last_images")
 
 
 def keep_documents(connection: "DuckDBPyConnection", columns: Sequence[str], into: str) -> None:
-    """Make a table of the documents in the images that `last_images` has found."""
+    """Make a table of the documents in the images that `last_images` finds."""
     documents = f"[{', '.join(map(quoted, columns))}]"
     connection.execute(
         f"create or replace table {into} as select distinct unnest({documents}) as document from last_images"
@@ -161,3 +160,4 @@ def _read(connection: "DuckDBPyConnection", query: str) -> "Iterator[pa.Table]":
     cursor = connection.cursor()
     for batch in cursor.sql(query).to_arrow_reader(_ROWS_AT_ONCE):
         yield pa.Table.from_batches([batch])
+    connection.execute("drop view last_images; drop table linked").fetchall()

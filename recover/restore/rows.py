@@ -100,13 +100,15 @@ class RestoredTable:
         return rows
 
     def _unchanged(self) -> "Iterator[pa.Table]":
-        """Keep the rows of the dump that must be followed; yield the others."""
+        """Keep digests of the rows of the dump that must be followed, or their values; yield the others."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if self._dumped is None:
             return
         dumped = self._dumped
+        # Those of another table.
+        self.source.log.connection.execute("truncate dump_rows").fetchall()
         size = len(dumped.column_names)
         places = {name: place for place, name in enumerate(dumped.column_names) if name in self.columns}
         has_changes = self._follows_all or _has_rows(self.source.log.connection, self._changed)
@@ -115,7 +117,7 @@ class RestoredTable:
             unchanged = rows
             if has_changes:
                 is_followed = self._is_followed(rows)
-                self._keep(rows, is_followed, first)
+                self._keep(rows, is_followed, first, with_values=self._follows_all)
                 unchanged = rows.filter(pc.invert(is_followed))
             first += len(rows)
             if len(unchanged):
@@ -139,8 +141,17 @@ class RestoredTable:
             found[connection.execute(query).fetchnumpy()["number"]] = True
         return pa.array(found)
 
-    def _keep(self, rows: "pa.ListArray", is_followed: "pa.BooleanArray", first: int) -> None:
-        """Keep some rows of the dump, the first of which has the number `first`."""
+    def _keep_values(self) -> None:
+        """Keep the values of the rows of the dump that must be followed, and of which there are only digests."""
+        assert self._dumped is not None
+        self.source.log.connection.execute("truncate dump_rows").fetchall()
+        first = 0
+        for rows in self.source.dump.rows(self._dumped):
+            self._keep(rows, self._is_followed(rows), first, with_values=True)
+            first += len(rows)
+
+    def _keep(self, rows: "pa.ListArray", is_followed: "pa.BooleanArray", first: int, *, with_values: bool) -> None:
+        """Keep some rows of the dump, or only their digests. The first of all has the number `first`."""
         import numpy as np
         import pyarrow as pa
 
@@ -154,7 +165,8 @@ class RestoredTable:
         key = _joined([f"row_values[{place + 1}]" for place in self._dumped.primary_key_ordinals or ()])
         kept = pa.table([rows, numbers], ["row_values", "row_number"]).filter(is_followed)
         with registered(connection, "batch", kept):
-            query = f"select {name}, row_number, {key}, {values} from batch"
+            kept_values = values if with_values else "null"
+            query = f"select {name}, row_number, {key}, hash({values}), {kept_values} from batch"
             connection.execute(f"insert into dump_rows {query}").fetchall()
 
     @property
@@ -178,6 +190,8 @@ class RestoredTable:
             linked = last_images(
                 connection, self._state.table, self.source.place, self.moment.place, exact, self.columns
             )
+            if linked is None:
+                self._keep_values()
         if self._has_typed_documents:
             self._add_documents(is_linked=linked is not None)
         for rows in linked if linked is not None else self._followed_one_by_one():
