@@ -39,7 +39,7 @@ WITHOUT_INDEX = 5
 # The columns of small marts that `binloom history` reads and that have no rows here.
 EMPTY_MARTS = {
     "binloom.db/schema_changes": "source_id, schema_name, table_name, epoch: bigint, file_sequence: bigint,"
-    " start_pos: bigint, binlog_file, statement_type, actions: varchar[], tables: varchar[], sql_text,"
+    " start_pos: bigint, binlog_file, statement_type, actions: varchar[], tables: varchar[], sql_text, default_schema,"
     " event_timestamp: timestamptz, gtid, thread_id: bigint, error_code: bigint, is_understood: boolean",
     "binloom.db/foreign_keys": "source_id",
     "binloom_quality.db/lost_events": "source_id, epoch: bigint, start_pos: bigint, binlog_file",
@@ -47,7 +47,7 @@ EMPTY_MARTS = {
     "binloom_quality.db/failed_segments": "source_id, epoch: bigint, segment_start: bigint, binlog_file",
     "binloom_quality.db/uncovered_bytes": "source_id, epoch: bigint, range_start: bigint, binlog_file, defect",
     "binloom_quality.db/file_breaks": "source_id, epoch: bigint, binlog_file, following_epoch: bigint,"
-    " following_binlog_file",
+    " following_binlog_file, defect",
     "binloom_quality.db/statement_format_changes": "source_id, schema_name, table_name, first_epoch: bigint,"
     " first_pos: bigint, first_binlog_file, last_epoch: bigint, last_pos: bigint, last_binlog_file",
 }
@@ -156,13 +156,15 @@ def _small_marts() -> Iterator[tuple[str, str]]:
     yield (
         "binloom.db/table_versions",
         f"""select 'v1' as table_version_id, '{SOURCE}' as source_id, 'bench' as schema_name, 'orders' as table_name,
-        [{columns}] as columns, ['id', 'status'] as column_names, ['id'] as primary_key_columns""",
+        [{columns}] as columns, ['id', 'status'] as column_names, ['id'] as primary_key_columns,
+        null::integer as valid_from_epoch, null::varchar as valid_from_binlog_file, null::bigint as valid_from_pos""",
     )
     yield (
         "binloom.db/transactions",
         f"""select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 1 as file_sequence, 4 as start_pos,
         100 as end_pos, '{SOURCE}/0/{FILE}/4' as transaction_id, null::varchar as gtid, null::varchar as xa_xid,
-        null::varchar as xa_end_transaction_id, null::timestamptz as committed_at, 'commit' as outcome""",
+        null::varchar as xa_end_transaction_id, null::timestamptz as committed_at, 'commit' as outcome,
+        null::varchar[] as rolled_back_ranges""",
     )
     yield (
         "binloom.db/quarantined_row_events",
