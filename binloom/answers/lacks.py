@@ -1,8 +1,8 @@
 """What an answer about row changes lacks, as notes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,7 @@ from recover.notes import Kind, Note
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
-from recover.sources.engine import literal
+from recover.sources.cluster import NoClusterTableError
 from recover.sources.log import Log, listed
 from recover.timeline.masked_columns import masks_in_filters
 
@@ -21,20 +21,27 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
 
 _GAPS_SHOWN: Final = 5
+_FAILED: Final = "a part of the file could not be landed"
+# Nothing bounds the time between a change and its commit.
+_LONGEST_TRANSACTION: Final = timedelta(days=1)
 # Each mart of missing parts: the columns of place and position, and an expression of what is missing there.
 _GAPS: Final = {
     # A part that was read twice is not missing.
     "uncovered_bytes where defect <> 'overlap'": (
         *("epoch", "binlog_file", "range_start", "'a part of the file was not read'"),
     ),
-    "failed_segments": ("epoch", "binlog_file", "segment_start", "'a part of the file could not be landed'"),
+    "failed_segments": ("epoch", "binlog_file", "segment_start", f"'{_FAILED}'"),
     "lost_events": ("epoch", "binlog_file", "start_pos", "'the server lost events (incident)'"),
     "file_breaks": (
         *("epoch", "binlog_file", "null::bigint"),
         "case when defect = 'missing_files' then concat('the files between it and ', following_binlog_file,"
         " ' are not known') else 'the next file that is known does not continue this one' end",
     ),
-    "stream_gaps": ("from_epoch", "from_file", "from_pos", "'the server no longer had what follows'"),
+    "stream_gaps": (
+        *("from_epoch", "from_file", "from_pos"),
+        "case when status = 'unproven' then 'it is not proved that nothing is missing after it'"
+        " else 'what follows was not read from the server' end",
+    ),
 }
 
 
@@ -57,8 +64,11 @@ class Gap:
     reason: str
 
     def __str__(self) -> str:
+        from recover.sources.files import SOURCE
+
         place = self.binlog_file if self.position is None else f"{self.binlog_file}:{self.position}"
-        return f"{place} of {self.source_id}: {self.reason}"
+        owner = "" if self.source_id == SOURCE else f" of {self.source_id}"
+        return f"{place}{owner}: {self.reason}"
 
 
 def of_selection(log: Log, selection: Selection, *, is_explained: bool) -> Iterator[Note]:
@@ -123,9 +133,18 @@ def beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -
 
 def missing(log: Log, filters: Filters) -> Iterator[Note]:
     """Yield which parts of the log are missing in which selected changes may be, and that it goes on after its end."""
+    import duckdb
+
     if filters.transactions or filters.change_ids:
         return
-    yield from gap_notes(_gaps_within(log, filters))
+    try:
+        found = _gaps_within(log, filters)
+    except (duckdb.CatalogException, NoClusterTableError):
+        yield Note(
+            "gaps of the log are not known: their tables were not built yet. Run `binloom build`.", Kind.UNCERTAIN
+        )
+    else:
+        yield from gap_notes(found)
     if not filters.files:
         yield from end(log, filters.until)
 
@@ -134,11 +153,9 @@ def end(log: Log, until: datetime | None = None) -> Iterator[Note]:
     """Yield that the log continues after the given files, so that the answer lacks changes before a moment."""
     if log.goes_on_after is None:
         return
-    if until is not None:
-        ((last,),) = log.rows(_parsed("select max(committed_at) from binloom.transactions"))
-        if last is not None and until <= last:
-            return
-    yield _goes_on(log.goes_on_after)
+    last = max(_times_of_files(log), default=None) if until is not None else None
+    if until is None or last is None or not _is_long_after(last.last, until):
+        yield _goes_on(log.goes_on_after)
 
 
 def _goes_on(file: str) -> Note:
@@ -167,36 +184,56 @@ def gaps_of(log: Log, sources: Sequence[str] = ()) -> list[Gap]:
 def _gaps_within(log: Log, filters: Filters) -> list[Gap]:
     """Return the gaps in which selected changes may be."""
     found = gaps_of(log, filters.sources)
+    if log.problems:
+        # They tell of it with the reason.
+        found = [gap for gap in found if gap.reason != _FAILED]
     if filters.files:
         return [gap for gap in found if gap.binlog_file in filters.files and gap.position is not None]
     if not found or filters.since is filters.until is None:
         return found
-    since, until = filters.since, filters.until
-    return [
-        gap
-        for gap, (before, after) in zip(found, times_around(log, found), strict=True)
-        if (since is None or after is None or since < after) and (until is None or before is None or before < until)
-    ]
+    files = sorted(_times_of_files(log))
+    return [gap for gap in found if _may_be_within(gap, files, filters)]
 
 
-def times_around(log: Log, gaps: Sequence[Gap]) -> Iterator[tuple[datetime | None, datetime | None]]:
-    """Yield the times of the last transaction before each gap and of the first after it; None if there is none.
+@dataclass(frozen=True, slots=True, order=True)
+class _TimesOfFile:
+    """When the first and the last transaction of a file were committed, as far as that is known."""
 
-    The transactions are read once, however many gaps there are.
+    source_id: str
+    epoch: int
+    file_sequence: int
+    first: datetime | None = field(compare=False)
+    last: datetime | None = field(compare=False)
+
+
+def _times_of_files(log: Log) -> Iterator[_TimesOfFile]:
+    query = """select
+            source_id, epoch, coalesce(file_sequence, 0) as file_sequence, arg_min(committed_at, start_pos) as first_at,
+            arg_max(committed_at, start_pos) as last_at
+        from binloom.transactions group by source_id, epoch, coalesce(file_sequence, 0)"""
+    return (_TimesOfFile(*row) for row in log.rows(_parsed(query)))
+
+
+def _may_be_within(gap: Gap, files: Sequence[_TimesOfFile], filters: Filters) -> bool:
+    """Return whether a gap may lack changes of a time. The neighbours are of other files than the one with the gap.
+
+    What is lost was committed before the next transaction in the log, and changes are older than their commit.
     """
     from ingest.warehouse.segments import log_place
 
-    columns = []
-    for gap in gaps:
-        epoch, sequence = gap.epoch or 0, log_place(gap.binlog_file, 0)[0]
-        in_file = "false" if gap.position is None else f"file_sequence = {sequence} and start_pos >= {gap.position}"
-        is_after = f"(epoch > {epoch} or (epoch = {epoch} and (file_sequence > {sequence} or {in_file})))"
-        source = f"source_id = {literal(gap.source_id)}"
-        columns.append(f"max(committed_at) filter (where {source} and not {is_after})")
-        columns.append(f"min(coalesce(started_at, committed_at)) filter (where {source} and {is_after})")
-    if gaps:
-        (times,) = log.rows(_parsed(f"select {', '.join(columns)} from binloom.transactions"))
-        yield from zip(times[::2], times[1::2], strict=True)
+    place = (gap.epoch or 0, log_place(gap.binlog_file, 0)[0])
+    own = [file for file in files if file.source_id == gap.source_id]
+    # A gap without a position is after its file.
+    behind = place if gap.position is not None else (*place, 0)
+    before = [file for file in own if (file.epoch, file.file_sequence) < behind]
+    after = [file for file in own if (file.epoch, file.file_sequence) > place]
+    is_over = filters.since is not None and after and after[0].first is not None and after[0].first < filters.since
+    return not is_over and not (filters.until is not None and before and _is_long_after(before[-1].last, filters.until))
+
+
+def _is_long_after(at: datetime | None, until: datetime) -> bool:
+    """Return whether what was committed after a moment has no change before another one, in any usual transaction."""
+    return at is not None and at - until > _LONGEST_TRANSACTION
 
 
 def _parsed(query: str) -> "exp.Query":

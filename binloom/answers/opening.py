@@ -16,9 +16,10 @@ from recover.notes import Kind, Note
 from recover.selection.filters import Filters
 from recover.sources import missing_parts
 from recover.sources.cluster import is_cluster_target
-from recover.sources.kept_files import ignored
+from recover.sources.kept_files import UnfinishedMartError, ignored
 from recover.sources.landed_marts import is_built_in_parts, is_unbuilt
 from recover.sources.log import VIEWS, Log, Parts
+from recover.sources.marts import NoMartError
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS
 
@@ -88,11 +89,13 @@ def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored) -> Log:
         named = binlogs(inputs.files, tell)
         found = origin(inputs, filters.sources, named, tell)
         return _told(Log.of_files(named, filters, **found, index=inputs.index), tell)
-    return (
-        Log.of_cluster()
-        if is_cluster_target()
-        else _warehouse(inputs, (*VIEWS, *missing_parts.MARTS), tell, filters=filters)
-    )
+    if is_cluster_target():
+        return Log.of_cluster()
+    try:
+        return _warehouse(inputs, (*VIEWS, *missing_parts.MARTS), tell, filters=filters)
+    except (NoMartError, UnfinishedMartError):
+        # An older build had others, or one that runs has not come to them. The answer says that gaps are not known.
+        return _warehouse(inputs, VIEWS, tell, filters=filters)
 
 
 def open_full_log(

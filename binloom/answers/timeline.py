@@ -122,10 +122,27 @@ def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator
 
 def _timed_gaps(log: Log, sources: Sequence[str]) -> Iterator[TimedGap]:
     """Yield the gaps that transactions follow."""
+    from sqlglot import exp
+
+    from ingest.warehouse.segments import log_place
+
+    def first_after(gap: Gap) -> exp.Expr:
+        epoch, sequence = gap.epoch or 0, log_place(gap.binlog_file, 0)[0]
+        in_file = "" if gap.position is None else f" or (file_sequence = {sequence} and start_pos >= {gap.position})"
+        place = f"epoch > {epoch} or (epoch = {epoch} and (file_sequence > {sequence}{in_file}))"
+        of_source = exp.and_(exp.column("source_id").eq(gap.source_id), place)
+        first: exp.Expr = exp.maybe_parse("min(coalesce(started_at, committed_at))")
+        return exp.Filter(this=first, expression=exp.Where(this=of_source))
+
     gaps = lacks.gaps_of(log, sources)[:_MOST_GAPS]
-    for gap, (_, after) in zip(gaps, lacks.times_around(log, gaps), strict=True):
-        if after is not None:
-            yield TimedGap(after.astimezone(UTC), gap)
+    if not gaps:
+        return
+    # The transactions are read once, however many gaps there are.
+    columns = (exp.alias_(first_after(gap), f"gap_{number}") for number, gap in enumerate(gaps))
+    (times,) = log.rows(exp.select(*columns).from_("binloom.transactions"))
+    for gap, at in zip(gaps, times, strict=True):
+        if at is not None:
+            yield TimedGap(at.astimezone(UTC), gap)
 
 
 def _steps(first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:

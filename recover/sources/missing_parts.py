@@ -25,7 +25,7 @@ create table binloom_quality.lost_events (
     source_id varchar, epoch integer, binlog_file varchar, start_pos bigint, end_pos bigint, detail varchar
 );
 create table binloom_quality.stream_gaps (
-    source_id varchar, from_epoch integer, from_file varchar, from_pos bigint
+    source_id varchar, from_epoch integer, from_file varchar, from_pos bigint, status varchar
 );
 create table binloom_quality.failed_segments (
     source_id varchar, epoch integer, binlog_file varchar, segment_start bigint

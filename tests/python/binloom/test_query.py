@@ -4,10 +4,12 @@ import csv
 import json
 import re
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from binloom.answers import lacks
 from recover.questions.summaries import summary
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
@@ -251,23 +253,90 @@ def test_an_answer_tells_of_a_gap_where_its_rows_may_be(is_landed: bool, tmp_pat
         binloom_here("snapshot", "--source", "files", "--from-dir", SHOP / "schema", home=tmp_path)
         binloom_here("ingest", "--source", "files", "--binlog-dir", logs, "--all", home=tmp_path)
     log = Log.of_whole_files(files)
-    ((last,), (first,)) = log.connection.execute(
-        """select max(committed_at) from binloom.transactions where binlog_file = 'binlog.000001'
-        union all select min(started_at) from binloom.transactions where binlog_file = 'binlog.000004'"""
+    ((first,),) = log.connection.execute(
+        "select arg_min(committed_at, start_pos) from binloom.transactions where binlog_file = 'binlog.000004'"
     ).fetchall()
-    gap = "the log has a gap at binlog.000001 of files: the files between it and binlog.000004 are not known."
+    gap = "the log has a gap at binlog.000001: the files between it and binlog.000004 are not known."
     end = "the log goes on after binlog.000004"
     moment = "%Y-%m-%d %H:%M:%S.%f"
+    transaction = ("--transaction", "binlog.000001:" + str(transaction_of(log)))
     for command in ("query", "transactions"):
         for options, has_gap, has_end in (
             ((), True, True),
-            (("--since", f"{last:{moment}}"), True, True),
-            (("--since", f"{first:{moment}}"), False, True),
-            (("--until", f"{last:{moment}}"), False, False),
-            (("--until", f"{first:{moment}}"), True, False),
+            (("--since", f"{first:{moment}}"), True, True),
+            (("--since", f"{first + timedelta(microseconds=1):{moment}}"), False, True),
+            # A transaction may have committed long after its changes.
+            (("--until", f"{first:{moment}}"), True, True),
             (("--file", "binlog.000001"), False, False),
+            (transaction, False, False),
         ):
             result = binloom_here(command, *options, *with_names, home=tmp_path)
             assert result.returncode == 0, result.stderr
             assert (gap in result.stderr) is has_gap, (options, result.stderr)
             assert (end in result.stderr) is (has_end and not is_landed), (options, result.stderr)
+
+
+def transaction_of(log: Log) -> int:
+    """Return the position of a transaction of the first file with rows."""
+    query = "select min(transaction_pos) from binloom.row_changes where binlog_file = 'binlog.000001'"
+    ((position,),) = log.connection.execute(query).fetchall()
+    return int(position)
+
+
+@pytest.mark.parametrize(
+    ("position", "since", "until", "is_told"),
+    [
+        (None, 15, None, True),
+        (None, 16, None, False),
+        (None, None, -10, True),
+        (None, None, -25, False),
+        # The next file begins with a transaction behind a gap within a file, and the one before ends with one before.
+        (900, 15, None, True),
+        (900, 16, None, False),
+        (900, None, -19, True),
+        (900, None, -24, False),
+    ],
+)
+def test_a_gap_is_told_unless_its_neighbours_show_that_it_is_of_another_time(
+    position: int | None, since: int | None, until: int | None, is_told: bool
+) -> None:
+    """Files end at 5 and 10 o'clock; the gap is in the second or after it, and the third begins at 15 o'clock."""
+
+    def at(hour: int | None) -> datetime | None:
+        return None if hour is None else datetime(2026, 1, 2, tzinfo=UTC) + timedelta(hours=hour)
+
+    log = Log.of_files([SHOP / "binlog.000001"], Filters())
+    connection = log.connection
+    connection.execute("delete from decoded_transactions; delete from binloom_quality.file_breaks")
+    for number, (first, last) in {7: (1, 5), 8: (6, 10), 9: (15, 20)}.items():
+        for pos, hour in ((4, first), (2000, last)):
+            connection.execute(
+                "insert into decoded_transactions by name"
+                " select 'files' as source_id, 0 as epoch, $file as binlog_file, $number as file_sequence,"
+                " $pos as start_pos, $pos + 9 as end_pos, $at as committed_at",
+                {"file": f"b.{number}", "number": number, "pos": pos, "at": at(hour)},
+            )
+    if position is None:
+        connection.execute("insert into binloom_quality.file_breaks values ('files', 0, 'b.8', 0, 'b.9', 'no_end')")
+    else:
+        connection.execute("insert into binloom_quality.lost_events values ('files', 0, 'b.8', ?, ?, '')", [900, 950])
+    notes = [*lacks.missing(log, Filters(since=at(since), until=at(until)))]
+    assert any("gap at b.8" in note for note in notes) is is_told, notes
+
+
+def test_many_gaps_are_told_in_a_moment() -> None:
+    log = Log.of_files([SHOP / "binlog.000001"], Filters())
+    log.connection.execute(
+        "insert into binloom_quality.file_breaks"
+        " select 'files', 0, 'b.' || range, 0, 'b.' || (range + 1), 'no_end' from range(5000)"
+    )
+    notes = [*lacks.missing(log, Filters(since=datetime(2026, 1, 1, tzinfo=UTC)))]
+    assert any("4,995 more gaps" in note for note in notes)
+
+
+def test_an_older_home_without_the_tables_of_gaps_is_asked_and_says_so(tmp_path: Path) -> None:
+    home = unpack(tmp_path)
+    shutil.rmtree(home / "warehouse" / "binloom_quality.db" / "lost_events")
+    result = binloom_here("query", "--table", "boats", home=home, env=WITHOUT_JAVA)
+    assert result.returncode == 0, result.stderr
+    assert "gaps of the log are not known" in result.stderr and "INSERT" in result.stdout
