@@ -172,11 +172,19 @@ def _is_kept(digits: str) -> bool:
     """Return whether a server prints a number with the same digits after it has read them."""
     if not {*digits} & {*".e"}:
         return -(1 << 63) <= int(digits) < 1 << 64
-    mantissa = digits.lower().split("e")[0]
-    # A server prints the fewest digits that give the same DOUBLE, like Python, but more zeros instead of an exponent.
-    return _significant(repr(float(digits)).split("e")[0]) == _significant(mantissa) and (
-        not mantissa.partition(".")[2].endswith("0") or mantissa.endswith(".0")
-    )
+    mantissa, _, exponent = digits.lower().lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    significant = _significant(mantissa)
+    # A server prints the fewest digits that give the same DOUBLE, like Python.
+    if _significant(repr(float(digits)).split("e")[0]) != significant:
+        return False
+    if not exponent and significant:
+        # It writes a DOUBLE with an exponent where `kernel.numbers.write_double` does.
+        zeros = len(fraction) - len(fraction.lstrip("0"))
+        point = len(whole.lstrip("0")) or -zeros
+        if point < -14 or (point > 15 and len(significant) <= point):
+            return False
+    return not fraction.endswith("0") or fraction == "0"
 
 
 def _significant(digits: str) -> str:

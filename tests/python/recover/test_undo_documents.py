@@ -238,6 +238,20 @@ def test_a_type_that_no_expression_gives_is_refused() -> None:
         members_of('["base64:type249:AP8="]', types)
 
 
+@pytest.mark.parametrize(
+    ("digits", "is_double"),
+    [
+        *((digits, True) for digits in ("0.5", "-0.0", "1e15", "1.5e17", "1.5e-15", "0.0000000000000015", "123.25")),
+        *((digits, True) for digits in ("999999999999999.0", "1234567890123456.5")),
+        # A server prints such a DOUBLE with an exponent, or without the zeros.
+        *((digits, False) for digits in ("1000000000000000.0", "100000000000000000000.0", "0.00000000000000015")),
+        *((digits, False) for digits in ("0.50", "0.00", "12345678901234567.5")),
+    ],
+)
+def test_a_number_is_a_double_if_a_server_prints_a_double_so(digits: str, is_double: bool) -> None:
+    assert bool(members_of(f'{{"n": {digits}}}', None)) is not is_double
+
+
 def test_a_number_with_more_digits_than_a_column_may_have_is_written_by_its_text() -> None:
     types = DocumentTypes()
     types.add("[1.50]", {"$[0]": "DECIMAL(81,30)"})

@@ -51,7 +51,8 @@ DECIMALS = [
     "json_array(cast('-0.10' as decimal(3,2)), json_object('a\"b', cast('7.70' as decimal(5,2)), '', 1, 'é', -1.5e0))",
     "json_object('a.b[0]', json_array(cast(repeat('9', 30) as decimal(30))), 'b', cast(1 as decimal(5,4)))",
     "cast(cast('1.50' as decimal(3,2)) as json)",
-    "json_object('small', 8.218921728636065e-6, 'large', 1.5e17)",
+    "json_object('small', 8.218921728636065e-6, 'large', 1.5e17, 'tiny', 1.5e-15, 'tinier', 1.5e-16)",
+    "json_object('a', cast('100000000000000000000.0' as decimal(22,1)), 'b', cast('1e15' as decimal(17,1)))",
     "json_object('text', '1.50', 'double', 1.5e0, 'big', 1e30, 'it''s', '\\\\ \\n')",
 ]
 LEFT_OUT = frozenset({"charsets", "wide_300", "wide_65", "large_texts", "bits"})
