@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ingest.warehouse.privacy import private_opener
 from ingest.words import counted
 from recover.sources.engine import escaped, in_memory, literal, registered
 from recover.sources.kept_files import KeptTable
@@ -68,7 +69,7 @@ def read_footers(home: Path, table: KeptTable, tell: Callable[[str], None], *, h
     has_all_files
         Whether files of the index that are none of these are gone.
     """
-    index = home / "row_changes_footers.parquet"
+    index = home / "cache" / "row_changes_footers.parquet"
     connection = in_memory()
     # Each footer is read once.
     connection.execute("set global parquet_metadata_cache = false")
@@ -139,6 +140,9 @@ def _keep(connection: "DuckDBPyConnection", index: Path, rows: str) -> None:
     part = index.with_name(f".{index.name}.{os.getpid()}")
     # It only saves time.
     with contextlib.suppress(duckdb.Error, OSError):
+        index.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(part, "wb", opener=private_opener):
+            pass
         connection.execute(
             f"copy (select {_KEPT} from {rows} order by path) to {literal(str(part))} (format parquet, codec zstd)"
         )

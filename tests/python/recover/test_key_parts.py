@@ -20,7 +20,7 @@ from recover.sources.marts import open_marts
 from tests.support.older_warehouse import unpack
 
 ROWS = [("binloom", "row_changes")]
-INDEX = "row_changes_footers.parquet"
+INDEX = "cache/row_changes_footers.parquet"
 FILES = 12
 KEYS_OF_A_FILE = 400
 
