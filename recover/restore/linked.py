@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-_ROWS_AT_ONCE: Final = 20_000
+_ROWS_AT_ONCE: Final = 8_192
 _IN_ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 _LINKED: Final = f"""create or replace table linked as
 select

@@ -110,7 +110,8 @@ class RestoredTable:
         # Those of another table.
         self.source.log.connection.execute("truncate dump_rows").fetchall()
         size = len(dumped.column_names)
-        places = {name: place for place, name in enumerate(dumped.column_names) if name in self.columns}
+        names = dumped.column_names
+        places = {name: names.index(name) for name in self.columns if name in names}
         has_changes = self._follows_all or _has_rows(self.source.log.connection, self._changed)
         first = 0
         for rows in self.source.dump.rows(dumped):

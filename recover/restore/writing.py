@@ -61,7 +61,7 @@ def _inserts(table: RestoredTable) -> Iterator[str]:
     if not columns:
         raise RestoreRefusedError(f"{table.table.text} has no column that a statement may set.", hint="Restore others.")
     since = 0
-    for rows, is_typed in ahead(table.batches()):
+    for rows, is_typed in _ahead(table):
         for count, text in _statements(cursor, table.table, rows, head, with_documents=is_typed):
             if since == 0:
                 yield "START TRANSACTION;"
@@ -72,6 +72,10 @@ def _inserts(table: RestoredTable) -> Iterator[str]:
                 since = 0
     if since:
         yield "COMMIT;"
+
+
+def _ahead(table: RestoredTable) -> Iterator[tuple["pa.Table", bool]]:
+    return ahead(table.batches(), stop=table.source.log.connection.interrupt)
 
 
 def _statements(
@@ -219,6 +223,6 @@ def write_parquet(table: RestoredTable, path: Path) -> None:
 
 
 def _write_batches(table: RestoredTable, schema: "pa.Schema", write: Callable[[Any], None]) -> None:
-    for rows, _ in ahead(table.batches()):
+    for rows, _ in _ahead(table):
         if rows.num_rows:
             write(rows.cast(schema))
