@@ -61,9 +61,9 @@ def test_an_index_in_a_bucket(store: Store) -> None:
 
 def test_commands_read_objects(store: Store) -> None:
     addresses = [store.put(file) for file in FILES]
-    asked = binloom(*QUERY, *addresses, env=store.environment)
-    assert (asked.returncode, asked.stderr) == (0, "")
-    assert asked.stdout == binloom_here(*QUERY, *FILES).stdout
+    asked, plain_answer = binloom(*QUERY, *addresses, env=store.environment), binloom_here(*QUERY, *FILES)
+    assert asked.returncode == 0
+    assert (asked.stdout, asked.stderr) == (plain_answer.stdout, plain_answer.stderr)
     decoded = binloom("decode", *addresses, env=store.environment)
     assert decoded.stdout == binloom_here("decode", *FILES).stdout
     there = json.loads(binloom("inspect", addresses[0], "--format", "json", env=store.environment).stdout)
