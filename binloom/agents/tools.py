@@ -60,6 +60,7 @@ class Place:
                 binlogs(files, ignored),
                 until=None if until is None else moment(until, "until"),
                 is_inside=any(getattr(asked, name, None) for name in ("transaction", "change_id", "file")),
+                tells_gaps=isinstance(asked, asking.Query),
             )
             return
         known = api.coverage(**self.source_of(asked), **self.where)

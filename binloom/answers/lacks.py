@@ -246,7 +246,7 @@ def _parsed(query: str) -> "exp.Query":
 
 
 def beside_files(
-    files: "Sequence[LogPath]", *, until: datetime | None = None, is_inside: bool = False
+    files: "Sequence[LogPath]", *, until: datetime | None = None, is_inside: bool = False, tells_gaps: bool = False
 ) -> Iterator[Note]:
     """Yield which changes are in files that were not given, between these and after the last one.
 
@@ -256,13 +256,15 @@ def beside_files(
         End of the time that the answer is about; None: it has none.
     is_inside
         Whether the answer is only about what these files have.
+    tells_gaps
+        Whether the answer itself tells which files are missing between these.
     """
     from ingest.binlog import scan_binlog
     from recover.sources.files import placed
 
     known = placed(files)
     for one, other in pairwise(known):
-        if (other.sequence or 0) > (one.sequence or 0) + 1:
+        if not tells_gaps and (other.sequence or 0) > (one.sequence or 0) + 1:
             yield Note(
                 f"files between {one.name} and {other.name} were not given: their changes are not known.",
                 Kind.UNCERTAIN,
@@ -271,7 +273,7 @@ def beside_files(
     if is_inside:
         return
     scan = scan_binlog(last.path)
-    is_before = until is not None and scan.last_event_at is not None and until <= scan.last_event_at
+    is_before = until is not None and _is_long_after(scan.last_event_at, until)
     if scan.is_closed and not is_before:
         yield _goes_on(last.name)
     elif not is_before:
