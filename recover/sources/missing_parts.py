@@ -100,13 +100,15 @@ def _break(
         return None
     if scan.next_binlog_file not in (None, next_file.name):
         return "other_next_file"
+    if not is_known:
+        return None
     rows = connection.execute("select gtid from decoded_transactions where binlog_file = ?", [file.name]).fetchall()
     gtids = [row[0] for row in rows]
-    is_compared = is_known and None not in (scan.previous_gtids, next_scan.previous_gtids)
+    is_compared = None not in (scan.previous_gtids, next_scan.previous_gtids)
     if is_compared and not leads_to(scan.previous_gtids or "", gtids, next_scan.previous_gtids or ""):
         return "other_gtids"
     has_end = scan.next_binlog_file is not None or scan.event_counts.get("STOP", 0) > 0
-    if not has_end and is_known and (not is_compared or None in gtids):
+    if not has_end and (not is_compared or None in gtids):
         return "no_end"
     return None
 
