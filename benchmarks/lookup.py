@@ -43,7 +43,7 @@ EMPTY_MARTS = {
     " event_timestamp: timestamptz, gtid, thread_id: bigint, error_code: bigint, is_understood: boolean",
     "binloom.db/foreign_keys": "source_id",
     "binloom_quality.db/lost_events": "source_id, epoch: bigint, start_pos: bigint, binlog_file",
-    "binloom_quality.db/stream_gaps": "source_id, from_epoch: bigint, from_pos: bigint, from_file",
+    "binloom_quality.db/stream_gaps": "source_id, from_epoch: bigint, from_pos: bigint, from_file, status",
     "binloom_quality.db/failed_segments": "source_id, epoch: bigint, segment_start: bigint, binlog_file",
     "binloom_quality.db/uncovered_bytes": "source_id, epoch: bigint, range_start: bigint, binlog_file, defect",
     "binloom_quality.db/file_breaks": "source_id, epoch: bigint, binlog_file, following_epoch: bigint,"
