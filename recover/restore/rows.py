@@ -17,7 +17,7 @@ from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
 from recover.restore.linked import keep_documents, last_images, note_plain_keys
 from recover.restore.refusal import RestoreRefusedError
-from recover.sources.engine import literal, quoted, registered
+from recover.sources.engine import insert_row, literal, quoted, registered
 from recover.sources.files import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
@@ -371,7 +371,7 @@ def _add_baseline(source: DumpedLog, dumped: BaselineTable, rounded: Sequence[st
     values: list[Any] = [BASELINE, SOURCE, source.place.epoch, source.binlog_file, source.place.file_sequence]
     values += [source.place.pos, dumped.schema_name, dumped.table_name, source.dump.snapshot.taken_at, True]
     values += [[name for name in dumped.column_names if name not in rounded], version[0] if version else None]
-    connection.execute(f"insert into binloom.baselines values ({', '.join('?' * len(values))})", values)
+    insert_row(connection, "binloom.baselines", *values)
 
 
 def _joined(parts: Iterable[str]) -> str:

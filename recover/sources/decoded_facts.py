@@ -5,12 +5,12 @@ A reader of rows through time needs all of them: a row that an unlogged write ch
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.warehouse.project import own_project
-from recover.sources.engine import registered
+from recover.sources.engine import insert_row, registered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -143,10 +143,7 @@ class Facts:
             # A rule that is unknown may be a cascade.
             rules = ((key[name] or "").upper() for name in ("update_rule", "delete_rule"))
             values = [self._source_id, *(key[name] for name in names), any(rule not in _NO_ACTION for rule in rules)]
-            self._insert("binloom.foreign_keys", values)
-
-    def _insert(self, table: str, values: Sequence[Any]) -> None:
-        self._connection.execute(f"insert into {table} values ({', '.join('?' * len(values))})", values)
+            insert_row(self._connection, "binloom.foreign_keys", *values)
 
 
 @cache

@@ -78,6 +78,11 @@ def registered(connection: "DuckDBPyConnection", name: str, data: "pa.Table") ->
         connection.unregister(name)
 
 
+def insert_row(connection: "DuckDBPyConnection", table: str, *values: Any) -> None:
+    """Insert one row with a value for each column of a table."""
+    connection.execute(f"insert into {table} values ({', '.join('?' * len(values))})", values)
+
+
 def _in_parts(data: "pa.Table") -> "pa.Table":
     """Return a table in several parts: DuckDB reads each by a thread of its own, and keeps their order."""
     return type(data).from_batches(data.to_batches(max_chunksize=_ROWS_OF_PART), data.schema)

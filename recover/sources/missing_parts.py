@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
+from recover.sources.engine import insert_row
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -65,9 +66,7 @@ def add_missing_parts(
     """
 
     def insert(table: str, *values: Any) -> None:
-        connection.execute(
-            f"insert into binloom_quality.{table} values ({', '.join('?' * (len(values) + 1))})", [source_id, *values]
-        )
+        insert_row(connection, f"binloom_quality.{table}", source_id, *values)
 
     for file, scan in scans:
         if file.name in failed:
