@@ -4,8 +4,10 @@
 """
 
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
 from ingest.warehouse.tables import BINLOG_FILES, RAW_SCHEMA, RAW_TABLES, SEGMENTS
@@ -27,21 +29,9 @@ _LANDED_AT = ("recorded_at", "scanned_at", "observed_at", "taken_at")
 
 def main() -> None:
     """Write every generated file."""
-    for path, text in generated().items():
-        path.write_text(text)
+    for path, text in GENERATED.items():
+        path.write_text(text())
         print(path.relative_to(PROJECT))
-
-
-def generated() -> dict[Path, str]:
-    """Return the text of each generated file."""
-    return {
-        STAGING / "_binlog__docs.md": column_docs(),
-        STAGING / "__sources.yml": sources(),
-        PROJECT / "dbt_project.yml": project_file(),
-        PROJECT / "docs" / "reference.md": reference_page(),
-        duckdb_models.MODELS: duckdb_models.duckdb_models(),
-        demo_picture.PICTURE: demo_picture.picture(demo_picture.RECORDED.read_text()),
-    }
 
 
 def project_file() -> str:
@@ -72,6 +62,17 @@ def sources() -> str:
         for name in table.columns.names:
             lines += [f"          - name: {name}", f"            description: \"{{{{ doc('{name}') }}}}\""]
     return "\n".join(lines) + "\n"
+
+
+GENERATED: Final[dict[Path, Callable[[], str]]] = {
+    STAGING / "_binlog__docs.md": column_docs,
+    STAGING / "__sources.yml": sources,
+    PROJECT / "dbt_project.yml": project_file,
+    PROJECT / "docs" / "reference.md": reference_page,
+    duckdb_models.MODELS: duckdb_models.duckdb_models,
+    demo_picture.PICTURE: lambda: demo_picture.picture(demo_picture.RECORDED.read_text()),
+}
+"""The function that returns the text of each generated file."""
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
-from tools.generate import generated
+from tools.generate import GENERATED
 
 # A plain `dbt build` does not need these: log files, workers in Python, and paths that must be absolute.
 ONLY_INGEST = {"spark.python.daemon.module"}
 
 
-@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
 def test_generated_files_are_up_to_date(path: Path) -> None:
-    assert path.read_text() == generated()[path], "run `make generate`"
+    assert path.read_text() == GENERATED[path](), "run `make generate`"
 
 
 def test_descriptions_fit_into_the_metastore() -> None:
