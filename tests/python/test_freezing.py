@@ -7,6 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.freezing import Kills, Worker, frozen
 
 WRITERS = "(while :; do echo >> child; done) & while :; do echo >> parent; done"
@@ -43,6 +45,7 @@ def write_numbers(folder: Path, is_over: Path, upto: int) -> int:
     return there
 
 
+@pytest.mark.slow
 def test_each_copy_is_the_folder_at_an_instant_and_can_be_returned_to(tmp_path: Path) -> None:
     folder, copies = tmp_path / "folder", tmp_path / "copies"
     folder.mkdir()

@@ -15,6 +15,8 @@ from ingest.binlog.kernel.compiled import load
 from ingest.errors import PackagesMissingError
 from tools import wheel
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -89,6 +89,7 @@ def test_what_is_no_row_is_told(row: str) -> None:
         split(f"INSERT INTO t VALUES {row};\n".encode())
 
 
+@pytest.mark.slow
 def test_damage_causes_no_foreign_access() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.python.binlog.test_dump_rows"],

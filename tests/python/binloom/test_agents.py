@@ -25,6 +25,8 @@ from tests.support.nasty import FILE, FOLDER, LABELS, SCHEMA, SOURCE, TABLE, VAL
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT, SAMPLES
 
+pytestmark = pytest.mark.slow
+
 SHOP = SAMPLES / "shop-mysql"
 FILES = (SHOP / "binlog.000001", SHOP / "binlog.000002")
 OPTIONS = ("--files", *FILES, "--snapshot-dir", SHOP / "schema")

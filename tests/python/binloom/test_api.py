@@ -24,6 +24,8 @@ from tests.support.nasty import nasty_file
 from tests.support.older_warehouse import unpack
 from tests.support.places import PROJECT, SAMPLES
 
+pytestmark = pytest.mark.slow
+
 PAGE = (PROJECT / "docs" / "python.md").read_text()
 LOG = SAMPLES / "shop-mysql"
 FILES = [LOG / "binlog.000001", LOG / "binlog.000002"]

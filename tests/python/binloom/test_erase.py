@@ -26,6 +26,8 @@ from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import SHOP
 from tests.support.older_warehouse import LANDED, unpack
 
+pytestmark = pytest.mark.slow
+
 ERASE = ("erase", "--source", LANDED, "--table", "shop.customers", "--key", "3")
 
 

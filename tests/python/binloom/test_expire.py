@@ -18,6 +18,8 @@ from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import FOLLOWED, unpack
 
+pytestmark = pytest.mark.slow
+
 EXPIRE = ("expire", "--source", FOLLOWED, "--before", "2100-01-01", "--apply")
 
 

@@ -13,6 +13,8 @@ from tests.servers import Server
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT, SAMPLES
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = SAMPLES / "shop-mysql"
 NAMED = ("--files", SAMPLE / "binlog.000001", SAMPLE / "binlog.000002", "--snapshot-dir", SAMPLE / "schema")
 DAMAGE = ("--transaction", "binlog.000002:20069")
@@ -102,7 +104,6 @@ def test_the_server_for_agents_says_what_to_install(tmp_path: Path) -> None:
     assert "`pip install 'binloom[mcp]'`" in sentence
 
 
-@pytest.mark.slow
 def test_a_server_is_followed_without_spark(tmp_path: Path, mysql_server: Server) -> None:
     mysql_server.execute(
         "create database followed", "create table followed.t (id int primary key)", "insert into followed.t values (1)"

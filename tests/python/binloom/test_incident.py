@@ -15,6 +15,8 @@ from tests.support.in_process import binloom_here
 from tests.support.nasty import SCRIPT, VALUE, nasty_file
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 LOG = SAMPLES / "shop-mysql"
 FILES = ("--files", LOG / "binlog.000001", LOG / "binlog.000002", "--snapshot-dir", LOG / "schema")
 DAMAGE = ("--transaction", "binlog.000002:20069")

@@ -240,6 +240,7 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_landed", [False, True])
 def test_an_answer_tells_of_a_gap_where_its_rows_may_be(is_landed: bool, tmp_path: Path) -> None:
     logs = tmp_path / "logs"

@@ -28,6 +28,8 @@ from tests.support.binlog import forge
 from tests.support.in_process import binloom_here
 from tests.support.recover.written_marts import write_marts
 
+pytestmark = pytest.mark.slow
+
 # Where nothing but the batch matters, batches are as small as this, so that the tests are quick.
 SMALL = 50
 HOUR = 3600

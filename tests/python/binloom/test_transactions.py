@@ -14,6 +14,8 @@ from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 SHOP = SAMPLES / "shop-mysql"
 
 

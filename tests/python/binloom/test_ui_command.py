@@ -20,6 +20,8 @@ from tests.support.pages import LOG
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
+pytestmark = pytest.mark.slow
+
 FILES = ("--files", LOG / "binlog.000001", LOG / "binlog.000002", "--snapshot-dir", LOG / "schema")
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:(\d+)/)\?token=([\w-]{43})\n")
 

@@ -17,6 +17,8 @@ from tests.support.in_process import binloom_here
 from tests.support.nasty import SCHEMA, SCRIPT, TABLE, VALUE, nasty_file
 from tests.support.pages import DAMAGE, LOG, addresses, let_in, page
 
+pytestmark = pytest.mark.slow
+
 
 def run(home: Path, *words: object) -> None:
     done = binloom_here(*words, home=home)

@@ -10,6 +10,8 @@ from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 
 

@@ -40,6 +40,8 @@ from tests.support.landing.faulted import SOURCE
 from tests.support.landing.stored import current_rows, segment_rows
 from tests.support.places import PROJECT
 
+pytestmark = pytest.mark.slow
+
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
 TABLES = ("row_events", "transactions", "statements", "ddl_actions", "unsupported_events")
@@ -129,7 +131,6 @@ def test_parts_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
     assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
 
 
-@pytest.mark.slow
 def test_killed_between_any_two_changes_of_files(home: Path) -> None:
     before = {table: current_rows(home, table, SOURCE) for table in TABLES}
     with StreamLanding(SOURCE, home) as landing:

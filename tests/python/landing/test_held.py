@@ -16,6 +16,8 @@ from ingest.warehouse.record import SourceRecord
 from tests.support.landing.binlogs import SHOP, flip_bit, in_use, transaction_ends
 from tests.support.landing.stored import segment_rows, stored
 
+pytestmark = pytest.mark.slow
+
 DATA = (SHOP / "binlog.000001").read_bytes()
 IDENTITY = {"epoch": 0, "server_id": 1, "flavor": "mysql", "server_version": "9.7.0"}
 NAMES = ("binlog.000001", "binlog.000002")

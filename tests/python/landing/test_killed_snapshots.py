@@ -8,6 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ingest.landing.published import published_bindings
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.tables import (
@@ -44,6 +46,7 @@ def names(home: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["table_map_id"], row["valid_from_pos"] or 0))
 
 
+@pytest.mark.slow
 def test_killed_before_each_file_that_it_writes(tmp_path: Path) -> None:
     nameless, whole, home = (tmp_path / name for name in ("nameless", "whole", "home"))
     land(nameless)

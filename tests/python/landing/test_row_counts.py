@@ -25,6 +25,8 @@ from ingest.warehouse.tables import ROW_EVENTS, SEGMENTS
 from tests.support.landing.binlogs import SHOP
 from tests.support.landing.stored import current_rows
 
+pytestmark = pytest.mark.slow
+
 SOURCE = "shop"
 NAMES = ("binlog.000001", "binlog.000002")
 

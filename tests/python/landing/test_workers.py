@@ -21,6 +21,8 @@ from tests.support.landing.stored import stored
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
+pytestmark = pytest.mark.slow
+
 SMALL = IngestOptions(segment_bytes=8_000)
 IN_PROCESSES = replace(SMALL, processes=2)
 

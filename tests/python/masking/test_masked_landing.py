@@ -29,6 +29,8 @@ from tests.support.masking.shop import (
 )
 from tests.support.places import PROJECT
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = PROJECT / "tests" / "fixtures"
 
 

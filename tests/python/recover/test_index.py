@@ -25,6 +25,8 @@ from tests.support.in_process import binloom_here
 from tests.support.places import FIXTURES, SAMPLES
 from tests.support.recover.indexed import answer, indexed, questions, questions_through_time
 
+pytestmark = pytest.mark.slow
+
 SHOP = SAMPLES / "shop-mysql"
 SHOP_FILES = sorted(SHOP.glob("binlog.0*"))
 # XA, images with only some columns, unknown signs and character sets, no checksums, a compressed transaction.

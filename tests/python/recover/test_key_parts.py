@@ -19,6 +19,8 @@ from recover.sources.log import Log
 from recover.sources.marts import open_marts
 from tests.support.older_warehouse import unpack
 
+pytestmark = pytest.mark.slow
+
 ROWS = [("binloom", "row_changes")]
 INDEX = "cache/row_changes_footers.parquet"
 FILES = 12

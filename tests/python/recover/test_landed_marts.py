@@ -19,6 +19,8 @@ from tests.support.in_process import binloom, binloom_here
 from tests.support.masking.shop import sample_files
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 FLAVORS = ("mysql", "mariadb")
 NOTE = "nothing was built in this home yet, so the answer is computed from what has landed"
 DAMAGE = ("--table", "shop.orders", "--where", "before.status != 'cancelled' and after.status = 'cancelled'")

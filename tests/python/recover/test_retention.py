@@ -78,6 +78,7 @@ def test_open_transactions_keep_their_files(
     assert all(file.why_kept for file in old[left:])
 
 
+@pytest.mark.slow
 def test_the_rows_of_partial_images_are_carried_with_what_is_known(tmp_path: Path) -> None:
     home = unpack(tmp_path)
     later = OldFile(0, "binlog.000002", {}, [], None)

@@ -312,6 +312,7 @@ def _round(server: Server, name: str, seed: int, folder: Path) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_rows_that_are_copied_from_a_cluster_give_the_same_cascade(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = PROJECT / "samples" / "shop-mysql"
     snapshot = read_snapshot_dir(shop / "schema")

@@ -272,6 +272,7 @@ def test_keys_are_recorded_while_changes_are_read(monkeypatch: pytest.MonkeyPatc
     assert len(statements) == 8
 
 
+@pytest.mark.slow
 def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: list[tuple[int, Image, Image]] = [(1, row(n, a=n), row(n, a=100 + n)) for n in range(10, 30)]
     rows += [(1, None, row(n, a=n)) for n in range(30, 40)]

@@ -22,6 +22,8 @@ from tests.support.landing.full_disk import SmallDisk
 from tests.support.landing.stored import stored
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 SHOP = SAMPLES / "shop-mysql"
 FILES = [SHOP / "binlog.000001", SHOP / "binlog.000002"]
 

@@ -250,6 +250,7 @@ def test_a_dump_in_an_archive(tmp_path: Path) -> None:
         open_dump(place)
 
 
+@pytest.mark.slow
 def test_a_dump_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Names of its files have spaces and parentheses.
     folder, other = FIXTURES / "mydumper-0.10-mariadb", tmp_path / "x.tar"

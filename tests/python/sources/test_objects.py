@@ -20,6 +20,8 @@ from tests.support.landing.stored import stored
 from tests.support.object_store import BUCKET, KEY_ID, SECRET, Store, running_store
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 SHOP = SAMPLES / "shop-mysql"
 FILES = [SHOP / "binlog.000001", SHOP / "binlog.000002"]
 QUERY = ("query", "--table", "shop.orders", "--format", "json", "--files")

@@ -17,6 +17,8 @@ from tests.support.in_process import binloom_here
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 FILE = SAMPLES / "shop-mysql" / "binlog.000001"
 OTHER = SAMPLES / "shop-mysql" / "binlog.000002"
 

@@ -13,6 +13,8 @@ from ingest.warehouse.jvm import find_java
 from ingest.warehouse.spark import SparkLaunch, metastore_holder, spark_errors, spark_settings
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.slow
+
 
 def fake_java(folder: Path, release: str) -> Path:
     """Make a folder that looks like a Java runtime."""
@@ -141,7 +143,6 @@ print("done")
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
