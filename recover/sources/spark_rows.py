@@ -6,6 +6,7 @@ in which every value is text. Both engines write and read it, and no value is co
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
@@ -62,12 +63,15 @@ def values_of(columns: Sequence[Column], lines: str) -> str:
 
 def no_rows(columns: Iterable[tuple[str, str]]) -> str:
     """Return the query of DuckDB that has columns, given with their types in Spark, and no rows."""
+    values = (f"null::{_type_in_duckdb(kind)} as {quoted(name)}" for name, kind in columns)
+    return f"select {', '.join(values)} where false"
+
+
+@cache
+def _type_in_duckdb(kind: str) -> str:
     from sqlglot import exp
 
-    values = (
-        f"null::{exp.DataType.build(kind, dialect='spark').sql('duckdb')} as {quoted(name)}" for name, kind in columns
-    )
-    return f"select {', '.join(values)} where false"
+    return exp.DataType.build(kind, dialect="spark").sql("duckdb")
 
 
 def _text(kind: "exp.DataType", place: int) -> str:
