@@ -187,16 +187,14 @@ def test_files_decoded_on_the_spot_give_what_was_built(
     samples = PROJECT / "samples" / source
     snapshot = read_snapshot_dir(samples / "schema")
     decoded = Log.of_files(sorted(samples.glob("binlog.*")), Filters(), source_id=source, snapshot=snapshot)
+    built = Log.of_warehouse(home / "demo")
     order = "file_sequence, start_pos" + (", payload_ordinal, row_ordinal" if table == "row_changes" else "")
     query = f"from binloom.{table} where source_id = '{source}' order by {order}"
     columns = [row[0] for row in decoded.connection.execute(f"describe select * from binloom.{table}").fetchall()]
     assert len(columns) > 20
     for column in sorted({*columns} - {"landed_at"}):
-        found, built = (
-            log.connection.execute(f"select {column} {query}").fetchall()
-            for log in (decoded, Log.of_warehouse(home / "demo"))
-        )
-        assert found == built, column
+        found, expected = (log.connection.execute(f"select {column} {query}").fetchall() for log in (decoded, built))
+        assert found == expected, column
 
 
 @pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
