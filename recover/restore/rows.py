@@ -23,7 +23,7 @@ from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.table_log import events_of, events_since, note_changed_keys
+from recover.timeline.table_log import events_of, note_changed_keys
 from recover.undo.print.inserts import difference
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys_of_snapshot
@@ -308,7 +308,7 @@ def restored_table(
         raise RestoreRefusedError(
             f"The definition of {table.text} at {moment} is not certain: {reason}.", hint=_OTHER_WAY
         )
-    is_altered = state.baseline is None or len(events_since(connection, logged, state.baseline, moment.place)) > 1
+    is_altered = state.baseline is None or len(state.events(moment.place)) > 1
     has_key = dumped is not None and dumped.primary_key_ordinals is not None and not {*rounded} & {*table.primary_key}
     if dumped is not None and table.primary_key and not has_key:
         raise RestoreRefusedError(

@@ -15,7 +15,7 @@ from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Image, Place, Table
 from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, changes_of, columns_of, events_since, has_moved_keys
+from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -70,11 +70,7 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
             f"{'' if until is None else ' up to then'}.",
             hint=_nearest(connection, table, key),
         )
-    changes = (
-        change
-        for change in changes_of(connection, table, until, Rows(sorted(path.keys), renamed))
-        if change.change_id in path.found
-    )
+    changes = (change for change in path.changes(*sorted(path.keys)) if change.change_id in path.found)
     return _lines_with(key, versions(changes, events, columns))
 
 
@@ -101,7 +97,7 @@ def _unchanged(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     baseline = baseline_of(connection, table, until)
     if baseline is None:
         return []
-    events = events_since(connection, table, baseline, until)
+    events = events_since(connection, table, events_of(connection, table), baseline, until)
     rows = changes_of(connection, table, until, Rows([key], beginning=baseline))
     found = list(versions(rows, events, columns_of(connection, table)))
     for version in found:
@@ -124,10 +120,11 @@ class _Path:
     renamed: Callable[[str], str]
     found: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
+    _read: dict[tuple[str, ...], list[Change]] = field(default_factory=dict)
 
     def follow(self, key: str) -> None:
         """Find the changes of all rows that had a key."""
-        changes = self._changes(key)
+        changes = self.changes(key)
         self._add(key, changes)
         open_ends: list[tuple[Change, bool]] = [
             *((change, True) for change in changes if change.key == key and _moves(change)),
@@ -137,14 +134,17 @@ class _Path:
             change, is_forward = open_ends.pop()
             other = change.key_after if is_forward else change.key
             assert other is not None
-            changes = self._changes(other)
+            changes = self.changes(other)
             place = next(place for place, one in enumerate(changes) if one.change_id == change.change_id)
             part = _until_left(changes[place + 1 :], other) if is_forward else _since_came(changes[:place], other)
             self._add(other, part)
             open_ends += [(one, is_forward) for one in (part[-1:] if is_forward else part[:1]) if _moves(one)]
 
-    def _changes(self, key: str) -> list[Change]:
-        return list(changes_of(self.connection, self.table, self.until, Rows([key], self.renamed)))
+    def changes(self, *keys: str) -> list[Change]:
+        """Return all changes under some keys; they are read once."""
+        if keys not in self._read:
+            self._read[keys] = [*changes_of(self.connection, self.table, self.until, Rows(keys, self.renamed))]
+        return self._read[keys]
 
     def _add(self, key: str, changes: Sequence[Change]) -> None:
         self.keys.add(key)

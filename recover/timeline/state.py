@@ -1,6 +1,6 @@
 """The rows of a table at a place in the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
+from recover.timeline.columns import Columns
 from recover.timeline.events import Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
@@ -62,6 +63,8 @@ class State:
     gaps_in_knowledge: tuple[str, ...]
     baseline: Baseline | None
     _connection: "DuckDBPyConnection"
+    _events: Sequence[TableEvent]
+    _versions: Mapping[str, Columns]
     rows_read: int = field(default=0, init=False)
     rows_unknown: int = field(default=0, init=False)
     rows_doubtful: int = field(default=0, init=False)
@@ -78,20 +81,22 @@ class State:
         # Without the beginning of the table, the next change of a row shows how it was before.
         return None if self.gaps_in_knowledge else self.moment.place
 
+    def events(self, until: Place | None) -> list[TableEvent]:
+        """Return the events of the table before a place, and behind the baseline if there is one."""
+        return events_since(self._connection, self.table, self._events, self.baseline, until)
+
     def rows(self) -> Iterator[Row]:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
         until, place = self.read_until, self.moment.place
-        begin = self.baseline
-        events = events_since(self._connection, self.table, begin, until)
-        columns = columns_of(self._connection, self.table)
+        events = self.events(until)
         changes = changes_of(
             self._connection,
             self.table,
             until,
-            Rows(beginning=begin),
-            in_one_group=has_moved_keys(events, columns),
+            Rows(beginning=self.baseline),
+            in_one_group=has_moved_keys(events, self._versions),
         )
-        found = versions(changes, events, columns)
+        found = versions(changes, events, self._versions)
         # A server logs each refill of a sequence as one more row; the sequence has one.
         is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None
         for version in found:
@@ -131,10 +136,11 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
         Transactions before it are included.
     """
     baseline = baseline_of(connection, table, moment.place)
-    events = events_since(connection, table, baseline, moment.place)
-    gaps = (*_gaps(events, events_of(connection, table)), *_cascades(connection, table))
-    version_id, columns = _columns_at(connection, table, moment.place)
-    return State(table, moment, columns, version_id, gaps, baseline, connection)
+    whole, known = events_of(connection, table), columns_of(connection, table)
+    events = events_since(connection, table, whole, baseline, moment.place)
+    gaps = (*_gaps(events, whole), *_cascades(connection, table))
+    version_id, columns = _columns_at(connection, table, moment.place, known)
+    return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known)
 
 
 def _order(version: Version) -> tuple[Place, int, list[int]]:
@@ -198,9 +204,10 @@ def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> 
     return found is not None and bool(found[0])
 
 
-def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[str | None, tuple[str, ...]]:
+def _columns_at(
+    connection: "DuckDBPyConnection", table: Table, place: Place, known: Mapping[str, Columns]
+) -> tuple[str | None, tuple[str, ...]]:
     """Return the version of a table at a place, that of its latest change or of a definition since, and its columns."""
-    known = columns_of(connection, table)
     position = {"epoch": place.epoch, "sequence": place.file_sequence, "pos": place.pos}
     changed = _row(
         connection,

@@ -150,16 +150,20 @@ def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | Non
 
 
 def events_since(
-    connection: "DuckDBPyConnection", table: Table, baseline: Baseline | None, until: Place | None = None
+    connection: "DuckDBPyConnection",
+    table: Table,
+    events: Iterable[TableEvent],
+    baseline: Baseline | None,
+    until: Place | None = None,
 ) -> list[TableEvent]:
-    """Return the events of a table from a baseline on, sorted by place; those of the whole log without a baseline.
+    """Return those of all `events` of a table that are before a place, and behind a baseline if there is one.
 
     A baseline lacks what was prepared before it. If the log begins after that, only the commit is there.
     """
-    events = events_of(connection, table, until)
+    before = [event for event in events if until is None or event.place < until]
     if baseline is None:
-        return events
-    since = [event for event in events if event.place >= baseline.place]
+        return before
+    since = [event for event in before if event.place >= baseline.place]
     # A statement that empties the table waits for the end of prepared transactions.
     is_emptied = any(event.effect is Effect.EMPTIES for event in since)
     unread = [] if is_emptied else _unread_prepared(connection, table.source_id, until)
@@ -277,6 +281,14 @@ def _place_parameters(name: str, place: Place | None) -> dict[str, int]:
 
 def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
     """Make a table of the places where prepared transactions took effect; return whether there are any."""
+    prepared = cursor.execute(
+        """select true from binloom.transactions
+        where source_id = $source and outcome = 'commit' and xa_end_transaction_id is not null limit 1""",
+        {"source": table.source_id},
+    )
+    # Few logs have one, and the join costs more than the question.
+    if prepared.fetchone() is None:
+        return False
     cursor.execute(
         """create or replace temp table ends_of_xa as
         select prepared.epoch::integer as epoch, prepared.binlog_file, prepared.start_pos as transaction_pos,

@@ -50,12 +50,13 @@ class Beginnings:
         After an event that changes rows without listing them, earlier images show other rows.
         """
         logged = LoggedTable(self.source_id, *table)
+        events = events_of(self.connection, logged, place)
         baseline = baseline_of(self.connection, logged, place)
         if baseline is not None and not has_prepared_across(self.connection, logged, baseline.place):
-            since = events_since(self.connection, logged, baseline, place)
+            since = events_since(self.connection, logged, events, baseline, place)
             if not any(event.place >= baseline.place and harms(event) for event in since):
                 return Beginning(baseline.place, baseline)
-        last = max((event.place for event in events_of(self.connection, logged, place) if harms(event)), default=None)
+        last = max((event.place for event in events if harms(event)), default=None)
         return Beginning(None if last is None else last._replace(pos=last.pos + 1))
 
 
