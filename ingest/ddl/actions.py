@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
+from ingest.ddl.letter_case import lowered
+
 Default = tuple[str | None, str | None]
 """A character set and a collation, each None where it is unknown."""
 
@@ -141,7 +143,7 @@ class Key:
 
     def without(self, column: str) -> "Key":
         """Return the key as it is after its column was dropped; it has no columns if that was its only one."""
-        parts = [part for part in self.parts if part[0] is None or part[0].casefold() != column.casefold()]
+        parts = [part for part in self.parts if part[0] is None or lowered(part[0]) != lowered(column)]
         if self.is_foreign or not parts:
             return replace(self, columns=tuple(name for name, _, _ in parts))
         others = Key.of_parts(self.name, parts)

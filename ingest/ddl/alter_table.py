@@ -32,10 +32,11 @@ from ingest.ddl.definitions import (
     read_elements,
     read_key,
     stamped,
+    with_columns_of_periods,
 )
 from ingest.ddl.names import Names
 from ingest.ddl.tokens import Cursor
-from ingest.ddl.versioning import PERIOD
+from ingest.ddl.versioning import IS_ROW_END, PERIOD
 
 ActionOf = Callable[..., Action]
 
@@ -105,6 +106,7 @@ class _Parts:
         self._others: list[Action] = []
         self._renamed: list[Action] = []
         self._adds_versioning = self._declares_period = False
+        self._periods: dict[str, tuple[str, ...]] = {}
         self.parts = 0
 
     def in_order(self) -> list[Action]:
@@ -128,15 +130,16 @@ class _Parts:
 
         MariaDB adds none if there is one before the statement, also if the statement drops that.
         """
-        certain = [key for key in self._keys if not key.is_conditional]
-        if len(certain) == len(self._keys):
+        keys = [replace(one, key_columns=with_columns_of_periods(one.key_columns, self._periods)) for one in self._keys]
+        certain = [key for key in keys if not key.is_conditional]
+        if len(certain) == len(keys):
             return certain
         dropped = {(one.action, one.is_conditional) for one in self._dropped}
         if ("drop_primary_key", False) in dropped:
             return certain
         if dropped:
             raise self._cursor.not_understood("a primary key that does not depend on what is dropped")
-        return self._keys
+        return keys
 
     def _converted(self, column: Column) -> Column:
         """Return a column that the statement defines, in the character set that the statement converts the table to."""
@@ -250,9 +253,10 @@ class _Parts:
             self._add_column(definition, is_conditional)
         if elements.primary_key:
             self._add_primary_key(elements.primary_key, is_conditional=elements.is_key_conditional)
-        if elements.period:
+        self._periods |= elements.periods
+        if elements.periods:
             self._other("add period", key_columns=elements.period)
-        if elements.keys or not (elements.definitions or elements.primary_key or elements.period):
+        if elements.keys or not (elements.definitions or elements.primary_key or elements.periods):
             self._other(detail, keys=tuple(elements.keys))
 
     def _add_column(self, definition: Definition, is_conditional: bool) -> None:
@@ -266,6 +270,7 @@ class _Parts:
                 after_column=definition.after_column,
                 is_conditional=is_conditional,
                 keys=tuple(replace(key, is_conditional=is_conditional) for key in definition.keys),
+                detail=IS_ROW_END if definition.is_row_end else None,
             )
         )
         if definition.is_primary_key:

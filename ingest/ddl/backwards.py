@@ -6,6 +6,7 @@ from typing import Final
 
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import TEXT_TYPES
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape
 
 
@@ -51,7 +52,7 @@ def _renamed(shape: Shape, action: Action, unknown: Column | None = None) -> Sha
     if at is None or shape.index(old) not in (at, None):
         return None
     column = shape.columns[at]
-    if old.casefold() == column.name.casefold():
+    if lowered(old) == lowered(column.name):
         # The statement may spell the name in other letters.
         old = column.name
     shape.primary_key = tuple(old if one == column.name else one for one in shape.primary_key)
@@ -60,8 +61,8 @@ def _renamed(shape: Shape, action: Action, unknown: Column | None = None) -> Sha
 
 
 def _with_key(shape: Shape, action: Action) -> Shape | None:
-    key = {name.casefold() for name in action.key_columns}
-    if {name.casefold() for name in shape.primary_key} != key:
+    key = {lowered(name) for name in action.key_columns}
+    if {lowered(name) for name in shape.primary_key} != key:
         return None
     shape.primary_key = ()
     return _kept(shape, action)
@@ -76,8 +77,8 @@ def _converted(shape: Shape, action: Action) -> Shape:
 
 def _kept(shape: Shape, action: Action) -> Shape:
     # ADD PRIMARY KEY and ADD PERIOD make their columns NOT NULL.
-    key = {name.casefold() for name in action.key_columns}
-    shape.columns = [replace(one, is_nullable=None) if one.name.casefold() in key else one for one in shape.columns]
+    key = {lowered(name) for name in action.key_columns}
+    shape.columns = [replace(one, is_nullable=None) if lowered(one.name) in key else one for one in shape.columns]
     return shape
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingest.ddl.actions import Action, Column
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY
 
 
@@ -11,7 +12,7 @@ def behind_generated_key(actions: list[Action]) -> list[Action]:
     """Return placements with those behind a generated key at the beginning: others that are FIRST come between."""
     if any(GENERATED_KEY in (_old(one), _new(one)) for one in actions):
         return actions
-    return sorted(actions, key=lambda one: (one.after_column or "").casefold() != GENERATED_KEY)
+    return sorted(actions, key=lambda one: lowered(one.after_column or "") != GENERATED_KEY)
 
 
 def without_clashes(actions: list[Action], action: Callable[..., Action]) -> list[Action]:
@@ -38,11 +39,11 @@ def without_clashes(actions: list[Action], action: Callable[..., Action]) -> lis
 
 
 def _old(action: Action) -> str:
-    return (action.column_name or "").casefold()
+    return lowered(action.column_name or "")
 
 
 def _new(action: Action) -> str:
-    return action.columns[0].name.casefold() if action.columns else ""
+    return lowered(action.columns[0].name) if action.columns else ""
 
 
 def _is_renamed(action: Action) -> bool:

@@ -3,7 +3,7 @@
 Sources: server, sql/sql_yacc.yy, `table_element`; MariaDB, sql/sql_yacc.yy, `field_list_item`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -19,6 +19,7 @@ from ingest.ddl.column_types import (
     read_collation,
     read_type,
 )
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.tokens import Cursor
 
 TableName = Callable[[Cursor], tuple[str | None, str]]
@@ -57,6 +58,8 @@ class Definition:
         Whether it contains WITH SYSTEM VERSIONING, which makes the table system-versioned.
     is_period
         Whether the column is an end of the period of a system-versioned table.
+    is_row_end
+        Whether it is the end that the server adds to the keys of the table.
     is_stamped_if_first
         Whether the server adds ON UPDATE CURRENT_TIMESTAMP if it is the first TIMESTAMP of the statement.
     """
@@ -70,6 +73,7 @@ class Definition:
     is_versioned: bool = False
     is_period: bool = False
     is_stamped_if_first: bool = False
+    is_row_end: bool = False
 
     def in_table(self, character_set: str | None, dialect: Dialect, *, is_stamped: bool = False) -> Column:
         """Return the column as it is in a table with a default character set; None for an unknown default."""
@@ -90,24 +94,32 @@ class Elements:
     definitions: list[Definition] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     is_key_conditional: bool = False
-    period: tuple[str, ...] = ()
+    periods: dict[str, tuple[str, ...]] = field(default_factory=dict)
     keys: list[Key] = field(default_factory=list)
 
     def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
         """Return the columns; those of the primary key and of a period are NOT NULL."""
-        never_null = {name.casefold() for name in (*self.key_columns, *self.period)}
+        never_null = {lowered(name) for name in (*self.key_columns, *self.period)}
         first = stamped(self.definitions)
         columns = (one.in_table(character_set, dialect, is_stamped=one is first) for one in self.definitions)
         return tuple(
-            replace(column, is_nullable=False) if column.name.casefold() in never_null else column for column in columns
+            replace(column, is_nullable=False) if lowered(column.name) in never_null else column for column in columns
         )
 
     @property
     def key_columns(self) -> tuple[str, ...]:
         """Columns of the primary key, spelled as in their definitions."""
         inline = tuple(one.column.name for one in self.definitions if one.is_primary_key)
-        names = {one.column.name.casefold(): one.column.name for one in self.definitions}
-        return tuple(names.get(name.casefold(), name) for name in self.primary_key or inline)
+        key = with_columns_of_periods(self.primary_key or inline, self.periods)
+        names = {lowered(one.column.name): one.column.name for one in self.definitions}
+        found = tuple(names.get(lowered(name), name) for name in key)
+        end = tuple(one.column.name for one in self.definitions if one.is_row_end and one.column.name not in found)
+        return (*found, *end) if found else ()
+
+    @property
+    def period(self) -> tuple[str, ...]:
+        """Columns of all periods, which are NOT NULL."""
+        return tuple(column for columns in self.periods.values() for column in columns)
 
     @property
     def declares_period(self) -> bool:
@@ -118,6 +130,14 @@ class Elements:
     def all_keys(self) -> tuple[Key, ...]:
         """Unique and foreign keys in the order of the statement; keys in definitions of columns come first."""
         return (*(key for one in self.definitions for key in one.keys), *self.keys)
+
+
+def with_columns_of_periods(key: Iterable[str], periods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the columns of a key, with those of a period for the name of the period (WITHOUT OVERLAPS).
+
+    The end of the period comes before its start: MariaDB, sql/sql_table.cc, `append_system_key_parts`.
+    """
+    return tuple(column for name in key for column in periods.get(lowered(name), (name,))[::-1])
 
 
 def read_column(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
@@ -141,7 +161,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     """
     data_type = read_type(cursor, dialect)
     nullable: bool | None = None
-    is_generated = is_primary = is_versioned = is_period = has_default = is_invisible = False
+    is_generated = is_primary = is_versioned = is_period = is_row_end = has_default = is_invisible = False
     extra = ""
     default: DefaultValue | None = None
     keys: list[Key] = []
@@ -170,7 +190,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
         elif cursor.take_words("PRIMARY", "KEY") or cursor.take_words("KEY") or cursor.take_words("PRIMARY"):
             is_primary, nullable = True, False
         elif cursor.take_words("GENERATED", "ALWAYS", "AS", "ROW") or cursor.take_words("AS", "ROW"):
-            cursor.take_one_of("START", "END")
+            is_row_end = cursor.take_one_of("START", "END") == "END"
             is_generated, is_period, nullable, extra = True, True, False, "STORED GENERATED"
         elif cursor.take_words("GENERATED", "ALWAYS", "AS") or cursor.take_words("AS"):
             cursor.skip()
@@ -209,9 +229,9 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
         is_invisible=is_invisible,
     )
     is_stamped = not (nullable or is_generated or has_default or extra or dialect.has_explicit_timestamps)
-    return Definition(
-        _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period, is_stamped
-    )
+    column = _typed(column, data_type)
+    shown = (is_versioned, is_period, is_stamped, is_row_end)
+    return Definition(column, data_type, is_primary, tuple(keys), place, after, *shown)
 
 
 def _typed(column: Column, data_type: DataType) -> Column:
@@ -344,8 +364,8 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
     if cursor.take_words("PERIOD"):
         _skip_condition(cursor)
         cursor.expect("FOR")
-        cursor.name()
-        elements.period += tuple(cursor.list_of(cursor.name))
+        name = lowered(cursor.name())
+        elements.periods[name] = tuple(cursor.list_of(cursor.name))
         return "period"
     if cursor.take_words("PRIMARY", "KEY"):
         elements.is_key_conditional = _skip_condition(cursor)

@@ -16,6 +16,7 @@ from typing import Final
 
 from ingest.ddl.actions import Action, Column, Key
 from ingest.ddl.column_types import bytes_each
+from ingest.ddl.letter_case import lowered
 
 _NAME: Final = "DB_ROW_HASH_"
 _MAX_BYTES: Final = 3072
@@ -32,12 +33,12 @@ def hashed_keys(columns: Sequence[Column], keys: Iterable[Key], limit: int = _MA
 
     A key up to `limit` bytes needs none.
     """
-    by_name = {column.name.casefold(): column for column in columns}
+    by_name = {lowered(column.name): column for column in columns}
     return sum(
         not key.is_foreign
         and (
             key.is_hash
-            or sum(_bytes(by_name.get((name or "").casefold()), length) for name, length, _ in key.parts) > limit
+            or sum(_bytes(by_name.get(lowered(name or "")), length) for name, length, _ in key.parts) > limit
         )
         for key in keys
     )

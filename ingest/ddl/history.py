@@ -8,6 +8,7 @@ from typing import Any, Final
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.backwards import before
 from ingest.ddl.hashed_keys import is_hash
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
@@ -451,7 +452,7 @@ def last_shown(
     is_same
         Tells whether two rows of `schema_columns` define columns whose values read the same.
     """
-    names = {row["column_name"].casefold(): row for row in columns}
+    names = {lowered(row["column_name"]): row for row in columns}
     for place, action in reversed(actions):
         if _shows(table, names, action, is_same):
             return place
@@ -473,7 +474,7 @@ def _shows(
         return False
     defined = list(Shape([*action.columns]).column_rows(table))
     has_defined = bool(defined) and all(
-        (found := names.get(row["column_name"].casefold())) is not None and is_same(found, row) for row in defined
+        (found := names.get(lowered(row["column_name"]))) is not None and is_same(found, row) for row in defined
     )
     match action.action:
         case "create_table":
@@ -483,16 +484,16 @@ def _shows(
         case "add_column":
             return has_defined
         case "modify_column":
-            is_renamed = (action.column_name or "").casefold() not in {row["column_name"].casefold() for row in defined}
-            return has_defined and not (is_renamed and (action.column_name or "").casefold() in names)
+            is_renamed = lowered(action.column_name or "") not in {lowered(row["column_name"]) for row in defined}
+            return has_defined and not (is_renamed and lowered(action.column_name or "") in names)
         case "rename_column":
-            is_new = action.columns[0].name.casefold() in names
-            return is_new and (action.column_name or "").casefold() not in names
+            is_new = lowered(action.columns[0].name) in names
+            return is_new and lowered(action.column_name or "") not in names
         case "drop_column":
-            return (action.column_name or "").casefold() not in names
+            return lowered(action.column_name or "") not in names
         case "add_primary_key" | "drop_primary_key":
             key = {name for name, row in names.items() if row["primary_key_ordinal"]}
-            return key == {name.casefold() for name in action.key_columns}
+            return key == {lowered(name) for name in action.key_columns}
         case "convert_character_set":
             texts = [row["character_set"] for row in names.values() if row["character_set"]]
             return all(action.character_set in (None, character_set) for character_set in texts)

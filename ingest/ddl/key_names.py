@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from ingest.ddl.actions import Key
+from ingest.ddl.letter_case import lowered
 
 
 def named(keys: Sequence[Key], table: str) -> Iterator[tuple[str, Key]]:
@@ -25,7 +26,7 @@ def with_added(keys: Sequence[Key], more: Iterable[Key], table: str) -> list[Key
     """Return keys and those that a statement adds; one that is conditional only if no key has its name."""
     found = [*keys]
     for key in more:
-        taken = {name.casefold() for name, _ in named(found, table)} if key.is_conditional else ()
-        if (key.name or key.columns[0] or "").casefold() not in taken:
+        taken = {lowered(name) for name, _ in named(found, table)} if key.is_conditional else ()
+        if lowered(key.name or key.columns[0] or "") not in taken:
             found.append(key)
     return found

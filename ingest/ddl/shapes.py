@@ -10,7 +10,8 @@ from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, 
 from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
 from ingest.ddl.key_names import named, with_added
 from ingest.ddl.labels import reinterpreted
-from ingest.ddl.versioning import PERIOD
+from ingest.ddl.letter_case import lowered
+from ingest.ddl.versioning import IS_ROW_END, PERIOD, with_row_end
 
 TableId = tuple[str, str]
 
@@ -55,8 +56,8 @@ class Shape:
 
     def index(self, name: str | None) -> int | None:
         """Return the index of a column, None when there is no column of this name."""
-        wanted = (name or "").casefold()
-        return next((at for at, one in enumerate(self.columns) if one.name.casefold() == wanted), None)
+        wanted = lowered(name or "")
+        return next((at for at, one in enumerate(self.columns) if lowered(one.name) == wanted), None)
 
     def copy(self) -> "Shape":
         """Return the table that CREATE TABLE … LIKE makes from this one: without its foreign keys."""
@@ -72,14 +73,14 @@ class Shape:
         table
             Schema and name of the table.
         """
-        in_key = {name.casefold(): ordinal for ordinal, name in enumerate(self.primary_key, 1)}
+        in_key = {lowered(name): ordinal for ordinal, name in enumerate(self.primary_key, 1)}
         for ordinal, column in enumerate(self.columns, 1):
             yield {
                 "schema_name": table[0],
                 "table_name": table[1],
                 "column_name": column.name,
                 "ordinal_position": ordinal,
-                "primary_key_ordinal": in_key.get(column.name.casefold()),
+                "primary_key_ordinal": in_key.get(lowered(column.name)),
                 "data_type": column.data_type,
                 "column_type": column.column_type,
                 "character_set": column.character_set,
@@ -297,6 +298,8 @@ class Shapes:
             return
         _place(shape, _with_defaults(action.columns[0], shape), action)
         shape.keys = with_added(shape.keys, action.keys, _id(action)[1])
+        if action.detail == IS_ROW_END or action.columns[0] == PERIOD[1]:
+            shape.primary_key = with_row_end(shape.primary_key, action.columns[0].name)
 
     def _drop_column(self, action: Action) -> None:
         if found := self._column(action):
@@ -309,7 +312,7 @@ class Shapes:
         if found := self._column(action):
             shape, at = found
             old, column = shape.columns[at], _with_defaults(action.columns[0], shape)
-            if old.name.casefold() in {name.casefold() for name in shape.primary_key}:
+            if lowered(old.name) in {lowered(name) for name in shape.primary_key}:
                 column = replace(column, is_nullable=False)
             shape.columns[at] = column
             self._rename_in_keys(_id(action), old.name, column.name)
@@ -344,7 +347,11 @@ class Shapes:
         shape = self._table(action)
         # A condition of a column is also one of its key: MariaDB, sql/sql_table.cc, `handle_if_exists_options`.
         if shape and not (action.is_conditional and shape.primary_key):
-            shape.primary_key = _set_not_null(shape, action.key_columns)
+            if lost := [name for name in action.key_columns if shape.index(name) is None]:
+                # For example a period that another statement has made.
+                raise ShapeError(f"table {'.'.join(_id(action))} has no column {lost[0]}")
+            key = _set_not_null(shape, action.key_columns)
+            shape.primary_key = with_row_end(key) if PERIOD[1] in shape.columns else key
 
     def _drop_primary_key(self, action: Action) -> None:
         if shape := self._table(action):
@@ -382,12 +389,12 @@ class Shapes:
         if action.detail == "add period":
             _set_not_null(shape, action.key_columns)
         dropped = {
-            name.casefold()
+            lowered(name)
             for name in (*action.dropped_keys, *(key.name for key in action.keys if not key.is_conditional))
             if name
         }
         table = _id(action)[1]
-        shape.keys = [key for name, key in named(shape.keys, table) if name.casefold() not in dropped]
+        shape.keys = [key for name, key in named(shape.keys, table) if lowered(name) not in dropped]
         there = shape.keys if shape.may_be_later else ()
         nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in there}
         new = (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
@@ -476,7 +483,7 @@ def _has_generated_key(shape: Shape) -> bool:
         first is not None
         and (first.is_invisible, first.column_type) == (True, "bigint unsigned")
         and "auto_increment" in first.extra.lower()
-        and [first.name.casefold()] == [GENERATED_KEY] == [name.casefold() for name in shape.primary_key]
+        and [lowered(first.name)] == [GENERATED_KEY] == [lowered(name) for name in shape.primary_key]
     )
 
 
@@ -486,8 +493,8 @@ def _rank(column: Column) -> int:
 
 
 def _is_same(name: str | None, other: str) -> bool:
-    return name is not None and name.casefold() == other.casefold()
+    return name is not None and lowered(name) == lowered(other)
 
 
 def _without(names: tuple[str, ...], dropped: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name.casefold() != dropped.casefold())
+    return tuple(name for name in names if lowered(name) != lowered(dropped))

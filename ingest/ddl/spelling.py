@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from ingest.ddl.actions import Action
+from ingest.ddl.letter_case import lowered
 
 _CREATING = ("create_table", "create_like", "create_select")
 
@@ -20,7 +22,7 @@ def distinguishes_case(actions: Iterable[Action]) -> bool:
 
     def is_another(schema: str | None, table: str | None) -> bool:
         name = schema or "", table or ""
-        folded = name[0].lower(), name[1].lower()
+        folded = lowered(name[0]), lowered(name[1])
         return spelled.setdefault(folded, name) != name
 
     for action in actions:
@@ -29,15 +31,16 @@ def distinguishes_case(actions: Iterable[Action]) -> bool:
             if is_another(schema, table):
                 return True
         elif action.action in ("drop_table", "rename_table"):
-            spelled.pop((schema.lower(), table.lower()), None)
+            spelled.pop((lowered(schema), lowered(table)), None)
             if action.action == "rename_table" and is_another(action.other_schema_name, action.other_table_name):
                 return True
         elif action.action == "drop_database":
-            spelled = {name: as_is for name, as_is in spelled.items() if name[0] != schema.lower()}
+            spelled = {name: as_is for name, as_is in spelled.items() if name[0] != lowered(schema)}
     return False
 
 
 def folded(action: Action) -> Action:
     """Return an action with all table names in lower case, for a server that stores them so."""
     names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
-    return replace(action, **{name: value.lower() for name in names if (value := getattr(action, name)) is not None})
+    changed: dict[str, Any] = {name: lowered(value) for name in names if (value := getattr(action, name)) is not None}
+    return replace(action, **changed)

@@ -16,7 +16,7 @@ from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl
-from ingest.ddl.versioning import PERIOD
+from ingest.ddl.versioning import PERIOD, with_row_end
 from ingest.versions import NEWEST, Flavor
 
 _MODIFIERS: Final = (
@@ -244,15 +244,15 @@ class _Reader:
             character_set, collation = None, collation or "default"
         if not elements.definitions and not has_select:
             raise cursor.not_understood("columns")
-        columns = elements.columns(character_set, self._dialect)
+        columns, key = elements.columns(character_set, self._dialect), elements.key_columns
         is_versioned = is_versioned or any(one.is_versioned for one in elements.definitions)
         has_period = is_versioned and not elements.declares_period
         if has_period:
-            columns = (*columns, *PERIOD)
+            columns, key = (*columns, *PERIOD), with_row_end(key)
         created = self._action(
             "create_select" if has_select else "create_table",
             columns=columns,
-            key_columns=elements.key_columns,
+            key_columns=key,
             character_set=character_set,
             collation=collation,
             is_conditional=is_conditional,

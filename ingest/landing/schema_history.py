@@ -31,6 +31,7 @@ from ingest.ddl.history import (
     shapes_after,
     versions_of,
 )
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.spelling import distinguishes_case, folded
 from ingest.ddl.verbs import may_be_ddl
@@ -364,7 +365,7 @@ class SchemaHistory:
         """Return whether no known name has a capital: the server may store all names in lower case."""
         names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
         names |= {name for table in (*others, *self._logged_names) for name in table}
-        if not names or any(name != name.lower() for name in names):
+        if not names or any(name != lowered(name) for name in names):
             return False
         return not distinguishes_case(action for _, action in sorted(self._placed_actions(False), key=itemgetter(0)))
 

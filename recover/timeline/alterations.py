@@ -13,6 +13,7 @@ from typing import Final
 
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import TEXT_TYPES
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape, ShapeError, Shapes
 from recover.selection.filters import key_text
 from recover.timeline.columns import Columns
@@ -216,7 +217,7 @@ def _with_character_sets(found: Alteration, known: Iterable[Columns]) -> Alterat
 
 
 def _shape(columns: Columns) -> list[tuple[str, str]]:
-    return [(name.casefold(), column_type) for name, column_type in columns.types.items()]
+    return [(lowered(name), column_type) for name, column_type in columns.types.items()]
 
 
 def _ending_with(column: Column, origin: Origin) -> Origin:
@@ -302,7 +303,7 @@ def _read(reading: Reading, before: Columns, has_key: bool) -> Alteration | None
     except ShapeError:
         return None
     after = Columns(tuple(shapes.shape.columns), shapes.shape.primary_key, before.are_generated_known)
-    origins = {column.name: shapes.origins[column.name.casefold()] for column in after.columns}
+    origins = {column.name: shapes.origins[lowered(column.name)] for column in after.columns}
     return Alteration(before, after, origins, has_key)
 
 
@@ -318,21 +319,21 @@ class _Followed:
         self._shapes = Shapes()
         self._name = (self.first.schema_name or "", self.first.table_name or "")
         self._shapes.tables[self._name] = Shape([*self.before.columns], self.before.primary_key)
-        self.origins = {column.name.casefold(): Kept(column.name) for column in self.before.columns}
+        self.origins = {lowered(column.name): Kept(column.name) for column in self.before.columns}
 
     @property
     def shape(self) -> Shape:
         return self._shapes.tables[self._name]
 
     def apply(self, step: Action) -> None:
-        had = {column.name.casefold(): column for column in self.shape.columns}
+        had = {lowered(column.name): column for column in self.shape.columns}
         self._shapes.apply(step)
         renamed = {}
-        if step.action in ("modify_column", "rename_column") and (step.column_name or "").casefold() in had:
-            renamed = {step.columns[0].name.casefold(): (step.column_name or "").casefold()}
+        if step.action in ("modify_column", "rename_column") and lowered(step.column_name or "") in had:
+            renamed = {lowered(step.columns[0].name): lowered(step.column_name or "")}
         origins: dict[str, Origin] = {}
         for column in self.shape.columns:
-            name = column.name.casefold()
+            name = lowered(column.name)
             former = renamed.get(name, name)
             if former not in had:
                 origins[name] = Added(initial(column))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Column
 from ingest.ddl.column_types import bytes_each
+from ingest.ddl.letter_case import lowered
 
 # Types of a table map, which has no others if the server logs the names of columns (binlog_row_metadata=FULL).
 _WIRE_TYPES: Final = {
@@ -66,13 +67,13 @@ class Columns:
     @cached_property
     def key(self) -> tuple[str, ...]:
         """The columns of the primary key in the order of `pk_values`, which is that of the table."""
-        in_key = {name.casefold() for name in self.primary_key}
-        return tuple(column.name for column in self.columns if column.name.casefold() in in_key)
+        in_key = {lowered(name) for name in self.primary_key}
+        return tuple(column.name for column in self.columns if lowered(column.name) in in_key)
 
     def with_generated(self, names: Iterable[str]) -> "Columns":
         """Return the columns, of which those with some names are computed from others, and no others are."""
-        folded = {name.casefold() for name in names}
-        columns = (replace(one, is_generated=one.name.casefold() in folded) for one in self.columns)
+        folded = {lowered(name) for name in names}
+        columns = (replace(one, is_generated=lowered(one.name) in folded) for one in self.columns)
         return Columns(tuple(columns), self.primary_key, True)
 
 

@@ -52,6 +52,9 @@ ALTERED = [
     ("a int, b int, c int", "change a b int, change b c int, change c a int first"),
     ("a int, b int, c int", "modify A bigint, change B B2 int"),
     ("a int, b int", "add (c int, d int, key (c)), add e int primary key first"),
+    # Servers compare names letter by letter.
+    ("strasse int, `straße` int, c int", "drop `STRAßE`, change strasse `ﬁ` int, add fi int"),
+    ("ss int primary key, ß int unsigned, `ÄÖ` int", "change ß x int unsigned, drop `äö`"),
     ("a int", "add b serial, add c int"),
     ("a int, b int, c int", "add x int first, add y int first, add z int after a, drop b"),
 ]
@@ -438,6 +441,22 @@ VERSIONED = [
         "create table db.t4 (period for p (b, c), s timestamp(6) as row start, {period}, b date,"
         " e timestamp(6) as row end, c date) {versioned}"
     ],
+    # The end of the period joins the primary key.
+    [
+        "create table db.t5 (e timestamp(6) as row end, a int primary key, s timestamp(6) as row start, {period})"
+        " {versioned}"
+    ],
+    [
+        "create table db.t6 (a int, b int, primary key (b))",
+        "alter table db.t6 add s timestamp(6) as row start, add e timestamp(6) as row end, add {period},"
+        " add system versioning",
+    ],
+    # A key without overlaps has the columns of the period that it names.
+    ["create table db.t7 (a int, b date, c date, primary key (a, P without overlaps), period for p (b, c))"],
+    [
+        "create table db.t8 (b date, c date, a int)",
+        "alter table db.t8 add period for p (b, c), add primary key (a, p without overlaps)",
+    ],
 ]
 
 
@@ -486,6 +505,13 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
         "insert into u (a) values (1)",
         "create table v like t",
         "insert into v (a) values (1)",
+        "create table w (a int primary key) with system versioning",
+        "create table x (a int, b int, primary key (b))",
+        "alter table x add system versioning",
+        "create table y (a int) with system versioning",
+        "alter table y add primary key (a)",
+        "create table z like w",
+        "alter table z drop system versioning",
     ]
     shapes = Shapes()
     mariadb_server.flush()
@@ -501,6 +527,12 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
     types = {row["table_name"]: [column["type"] for column in row["columns"]] for row in maps}
     for table, logged in types.items():
         assert [WIRE_TYPES[str(column.data_type)] for column in shapes.tables["db", table].columns] == logged
+    for table in "wxyz":
+        key = mariadb_server.execute(
+            "select column_name from information_schema.key_column_usage"
+            f" where table_schema = 'db' and table_name = '{table}' order by ordinal_position"
+        )
+        assert shapes.tables["db", table].primary_key == tuple(name for (name,) in key)
     drop_databases(mariadb_server)
 
 

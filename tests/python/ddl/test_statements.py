@@ -428,7 +428,7 @@ OF_MARIADB = [
         "alter table t add s timestamp(6) as row start, add e timestamp(6) as row end after a",
         [
             "add_column d.t s timestamp(6) not null generated",
-            "add_column d.t e timestamp(6) not null generated after a",
+            "add_column d.t e timestamp(6) not null generated after a <row end>",
         ],
     ),
     (
@@ -458,7 +458,7 @@ OF_MARIADB = [
         [
             "add_column d.t a text",
             "add_column d.t s timestamp(6) not null generated",
-            "add_column d.t e timestamp(6) not null generated",
+            "add_column d.t e timestamp(6) not null generated <row end>",
             "other d.t key(s, e) <add period>",
         ],
     ),
