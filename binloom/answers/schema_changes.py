@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
+from ingest.binlog.filters import matches
 from recover.notes import Kind, Note
 from recover.selection.condition import is_filtered_table, place_condition
 from recover.selection.filters import Filters
@@ -115,7 +115,7 @@ def _concerns(change: Mapping[str, Any], filters: Filters) -> bool:
         return True
     if table or change["tables"] or not is_filtered_table(Filters(schemas=filters.schemas), schema, ""):
         return False
-    return any(fnmatchcase(schema, _names(pattern)[0] or "*") for pattern in filters.tables)
+    return any(matches(schema, _names(pattern)[0] or "*") for pattern in filters.tables)
 
 
 def _names(table: str) -> tuple[str, str]:

@@ -6,6 +6,11 @@ from fnmatch import fnmatchcase
 from typing import Self
 
 
+def matches(name: str, pattern: str) -> bool:
+    """Return whether a pattern names a schema or a table: `*` and `?` stand for other letters, and brackets do not."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
 @dataclass(frozen=True, slots=True)
 class TableFilter:
     """Schemas and tables to include and to exclude; patterns with `*` and `?`.
@@ -32,7 +37,7 @@ class TableFilter:
 
     def takes(self, schema: str, table: str) -> bool:
         """Return whether rows of this table are wanted."""
-        if self.schemas and not any(fnmatchcase(schema, pattern) for pattern in self.schemas):
+        if self.schemas and not any(matches(schema, pattern) for pattern in self.schemas):
             return False
         if self.tables and not _names(self.tables, schema, table):
             return False
@@ -44,4 +49,4 @@ def _separated(names: str | None) -> list[str]:
 
 
 def _names(patterns: tuple[str, ...], schema: str, table: str) -> bool:
-    return any(fnmatchcase(f"{schema}.{table}" if "." in pattern else table, pattern) for pattern in patterns)
+    return any(matches(f"{schema}.{table}" if "." in pattern else table, pattern) for pattern in patterns)

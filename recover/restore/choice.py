@@ -2,10 +2,10 @@
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator
-from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
+from ingest.binlog.filters import matches
 from ingest.errors import UsageError
 from ingest.sources.baseline_tables import ENGINES, BaselineTable
 from ingest.sources.dump import Dump
@@ -26,7 +26,7 @@ def chosen(text: str, known: Collection[TableName]) -> list[TableName]:
         raise UsageError(f"{text} has no schema.", hint=f"Write it as SCHEMA.{text}, or {text}.* for a whole schema.")
     return (
         [name for name in known if ".".join(name) == text]
-        or [name for name in known if is_pattern(text) and fnmatchcase(".".join(name), text)]
+        or [name for name in known if is_pattern(text) and matches(".".join(name), text)]
         or [name for name in known if ".".join(name).lower() == text.lower()]
     )
 

@@ -6,9 +6,9 @@ so that an engine skips partitions, files and row groups that no selected change
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
+from ingest.binlog.filters import matches
 from ingest.errors import UsageError
 from recover.selection.catalog import TableVersion, unknown_name, unknown_source, unknown_table
 from recover.selection.comparison import is_one_of
@@ -226,7 +226,7 @@ def _allowed(filters: Filters, versions: Sequence[TableVersion]) -> list[TableVe
             raise unknown_source(source, known)
     allowed = [one for one in versions if not filters.sources or one.source_id in filters.sources]
     for pattern in filters.schemas:
-        if not any(fnmatchcase(version.schema_name, pattern) for version in allowed):
+        if not any(matches(version.schema_name, pattern) for version in allowed):
             raise unknown_name(f"There is no schema {pattern!r}.", pattern, (one.schema_name for one in allowed))
     allowed = [one for one in allowed if not filters.schemas or _matches(one.schema_name, filters.schemas)]
     for pattern in filters.tables:
@@ -236,7 +236,7 @@ def _allowed(filters: Filters, versions: Sequence[TableVersion]) -> list[TableVe
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(matches(name, pattern) for pattern in patterns)
 
 
 def _is_table(version: TableVersion, pattern: str) -> bool:
@@ -244,7 +244,7 @@ def _is_table(version: TableVersion, pattern: str) -> bool:
 
 
 def _is_named(schema: str, table: str, pattern: str) -> bool:
-    return fnmatchcase(f"{schema}.{table}" if "." in pattern else table, pattern)
+    return matches(f"{schema}.{table}" if "." in pattern else table, pattern)
 
 
 def _of_table(filters: Filters, allowed: Sequence[TableVersion]) -> Iterator["exp.Expr"]:

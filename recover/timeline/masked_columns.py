@@ -3,8 +3,9 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from ingest.binlog.filters import matches
 
 if TYPE_CHECKING:
     from recover.selection.catalog import TableVersion
@@ -59,7 +60,7 @@ def masks_in_filters(log: "Log", filters: "Filters") -> str | None:
 
 def _is_selected(version: "TableVersion", patterns: Sequence[str]) -> bool:
     names = (version.name.lower(), version.table_name.lower())
-    return not patterns or any(fnmatchcase(name, pattern.lower()) for name in names for pattern in patterns)
+    return not patterns or any(matches(name, pattern.lower()) for name in names for pattern in patterns)
 
 
 def _of_cluster(cluster: "Cluster", source_id: str) -> MaskedTables:

@@ -31,6 +31,7 @@ from recover.undo.select.masked import masked_obstacles
 from recover.undo.select.obstacles import harms, obstacles, warnings
 from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, is_selected, select
+from recover.undo.select.statements_within import statements_within
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import TableName
 
@@ -127,6 +128,7 @@ def planned(
             plan.warnings.append(_UNKNOWN_CHILDREN)
         plan.warnings += trigger_warnings(connection, plan.selected, server)
         plan.warnings += never_landed(log, plan.selected)
+        plan.warnings += statements_within(connection, selected.source_id, filters)
         if with_cascades:
             plan.synthesized = synthesized(connection, plan.selected)
         for name, count in missing.items():

@@ -5,6 +5,7 @@ No schema snapshot is given: the definitions are those of the statements in the 
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,3 +196,43 @@ def test_an_emptied_table_has_its_way_out(mysql_server: Server) -> None:
         log, condition = played(mysql_server, Case("emptied", (TABLE, ROWS), (DELETE,), (statement,)), "undo_altered")
         plan, text = undone(log, condition)
         assert not text and any(f"`binloom state undo_altered.t --as-of {log.name}:" in one for one in plan.problems)
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb"))
+def test_statements_in_the_selected_part_are_told(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    server.execute("drop database if exists within", "flush binary logs", "create database within")
+    schema = "use within"
+    server.execute(
+        schema,
+        "create table `a[1]` (id int primary key)",
+        "create table a1 (id int primary key)",
+        "create table b (x int)",
+    )
+    begin = server.execute("show master status" if name == "mariadb" else "show binary log status")[0]
+    server.execute(
+        schema,
+        "truncate table b",
+        "truncate table b",
+        "set session binlog_format = STATEMENT",
+        "update a1 set id = id + 1",
+        "set session binlog_format = ROW",
+        "insert into `a[1]` values (1)",
+        "insert into a1 values (1)",
+        "drop table b",
+    )
+    log = Log.of_whole_files([server.flush()], source_id="s")
+    part: dict[str, Any] = {"files": [begin[0]], "from_pos": int(begin[1])}
+
+    def told(**filters: Any) -> list[str]:
+        with planned(log, Filters.of(**filters), UndoOptions()) as (_, plan, _):
+            return [text.partition(",")[0] for text in plan.warnings if "the log lists" in text]
+
+    truncate, update, drop = told(**part)
+    assert re.fullmatch(r"TRUNCATE TABLE of within\.b at .*:\d+ and at 1 later place", truncate)
+    assert update.startswith("UPDATE of within.a1 at ") and drop.startswith("DROP TABLE of within.b at ")
+    assert told(tables=["within.a[1]"], **part) == []
+    # Chosen rows are no part of the log.
+    assert told(tables=["within.a1"], types=["INSERT"], **part) == []
+    with planned(log, Filters.of(tables=["within.a[1]"], **part), UndoOptions()) as (_, plan, _):
+        assert plan.counts == {("within.a[1]", "DELETE"): 1}
