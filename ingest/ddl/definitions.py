@@ -179,7 +179,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
             nullable, extra = False, "auto_increment"
             keys.append(Key(None, (name,)))
         elif cursor.take_words("DEFAULT"):
-            default = _default(cursor)
+            default = _default(cursor, is_bit=data_type.name == "bit")
             has_default = True
         elif cursor.take_words("ON", "UPDATE"):
             _skip_expression(cursor)
@@ -262,8 +262,8 @@ def is_partitioning(cursor: Cursor, ahead: int = 0) -> bool:
     return words in (("PARTITION", "BY"), ("REMOVE", "PARTITIONING"), ("UPGRADE", "PARTITIONING"))
 
 
-def _default(cursor: Cursor) -> DefaultValue:
-    """Read a default."""
+def _default(cursor: Cursor, *, is_bit: bool) -> DefaultValue:
+    """Read a default; that of a BIT may be a literal of bits, which is a text for other types."""
     start = cursor.at
     _skip_expression(cursor)
     end, cursor.at = cursor.at, start
@@ -279,6 +279,8 @@ def _default(cursor: Cursor) -> DefaultValue:
             return DefaultValue(sign + text)
         case [(TokenType.VAR, text)] if text.upper() in _CONSTANTS and not sign:
             return DefaultValue(_CONSTANTS[text.upper()])
+        case [(TokenType.BIT_STRING, bits)] if is_bit and not sign:
+            return DefaultValue(str(int(bits, 2)))
     return DefaultValue(None, is_literal=False)
 
 

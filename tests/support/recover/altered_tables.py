@@ -112,6 +112,8 @@ CASES = (
     _case("added with a float", "alter table {} add z double default 1.5, add y float not null default 0.25"),
     _case("added boolean", "alter table {} add z boolean default true, add y bit(3) not null",
           shown=(("y", "y + 0"),)),
+    _case("added bits", "alter table {} add z bit(3) default b'101', add y bit(9) not null default 0b100000001",
+          shown=(("z", "z + 0"), ("y", "y + 0"))),
     _case("added in parentheses", "alter table {} add (z int default 1, y int)"),
     _case("added if missing", "alter table {} add column if not exists z int default 1,"
           " add column if not exists a int default 2", servers=MARIADB),
