@@ -293,7 +293,7 @@ def restored_table(
         note_changed_keys(connection, logged, source.place, moment.place, changed)
     # A foreign key may have been dropped since.
     keys = dict.fromkeys((*definitions.foreign_keys, *foreign_keys_of_snapshot(source.dump.snapshot.foreign_keys)))
-    lost = [*lost_keys(connection, SOURCE, name, keys, source.has_read)]
+    lost = [*lost_keys(source, table, keys, moment)]
     # The rows themselves show whether a foreign key has changed them.
     connection.execute(
         "update binloom.foreign_keys set is_cascading = false where schema_name = ? and table_name = ?", list(name)

@@ -291,6 +291,100 @@ def test_rows_that_a_cascade_may_have_changed(server: Server, tmp_path: Path) ->
         refused(words, output, "may have changed these rows")
 
 
+P = "create table kept.p (id int primary key)"
+C = "create table kept.c (id int primary key, r int, foreign key (r) references kept.p (id) on delete cascade)"
+CODED = (
+    "create table kept.p (id int primary key, code varchar(9) not null unique, v int)",
+    "create table kept.c (id int primary key, r varchar(9),"
+    " foreign key (r) references kept.p (code) on delete set null on update cascade)",
+    "insert into kept.p values (1, 'a', 1), (2, 'b', 2)",
+    "insert into kept.c values (1, 'a'), (2, 'b')",
+)
+MINIMAL = "set session binlog_row_image = MINIMAL"
+TREE = (
+    "create table kept.p (id int primary key, up int, foreign key (up) references kept.p (id) on delete {})",
+    C,
+    "insert into kept.p values (1, null), (2, 1), (3, null), (4, 3)",
+    "insert into kept.c values (10, 2), (11, 4)",
+)
+FOUR = (
+    "create table kept.gg (id int primary key)",
+    "create table kept.g (id int primary key, r int, foreign key (r) references kept.gg (id) on delete cascade)",
+    "create table kept.p (id int primary key, r int, foreign key (r) references kept.g (id) on delete cascade)",
+    C,
+    "insert into kept.gg values (1), (2)",
+    *(f"insert into kept.{name} values (1, 1), (2, 2)" for name in ("g", "p", "c")),
+)
+TEXTS_OF_KEYS = (
+    "create table kept.p (k varchar(9) collate {0} primary key)",
+    "create table kept.c (id int primary key, r varchar(9) collate {0},"
+    " foreign key (r) references kept.p (k) on delete cascade)",
+)
+UNICODE, BINARY = ([one.format(name) for one in TEXTS_OF_KEYS] for name in ("utf8mb4_unicode_ci", "utf8mb4_bin"))
+MADE = [
+    "create table kept.p (id int primary key)",
+    "create table kept.c (id int primary key, v int, r int generated always as (v + 1) stored,"
+    " foreign key (r) references kept.p (id) on delete cascade)",
+]
+
+
+@TWO
+@pytest.mark.parametrize(
+    ("before", "since", "reasons"),
+    [
+        (CODED, (MINIMAL, "delete from kept.p where id = 1"), ("lacks code", "lacks code")),
+        (CODED, (MINIMAL, "update kept.p set code = 'bb' where id = 2"), ("lacks code", "lacks code")),
+        (CODED, (MINIMAL, "update kept.p set v = 9"), ("", "")),
+        ([one.format("cascade") for one in TREE], ("delete from kept.p where id = 1",), ("of kept.p and", "of kept.p")),
+        ([one.format("set null") for one in TREE], ("delete from kept.p where id = 1",), ("", "")),
+        (FOUR, ("delete from kept.gg where id = 1",), ("of kept.p and", "of kept.g and")),
+        (
+            (P, C, "insert into kept.p values (1), (2)", "insert into kept.c values (1, 1), (2, 2)"),
+            ("set session binlog_format = STATEMENT", "delete from kept.p where id = 1"),
+            ("because of a statement", "because of a statement"),
+        ),
+        (
+            (*UNICODE, "insert into kept.p values ('strasse'), ('b')", "insert into kept.c values (1, 'straße')"),
+            ("delete from kept.p where k = 'strasse'",),
+            ("", "may refer to them"),
+        ),
+        (
+            (*UNICODE, "insert into kept.p values ('zürich'), ('Bonn')", "insert into kept.c values (1, 'bonn')"),
+            ("delete from kept.p where k = 'zürich'",),
+            ("", ""),
+        ),
+        (
+            (*BINARY, "insert into kept.p values ('strasse'), ('straße')", "insert into kept.c values (1, 'straße')"),
+            ("delete from kept.p where k = 'strasse'",),
+            ("", ""),
+        ),
+        (
+            (*MADE, "insert into kept.p values (1), (2)", "insert into kept.c (id, v) values (1, 0), (2, 1)"),
+            ("delete from kept.p where id = 1",),
+            ("whose columns the server computes", "whose columns the server computes"),
+        ),
+    ],
+)
+def test_a_cascade_that_the_log_does_not_tell(
+    server: Server, before: tuple[str, ...], since: tuple[str, ...], reasons: tuple[str, str], tmp_path: Path
+) -> None:
+    server.flush()
+    server.execute("drop database if exists kept", "create database kept character set utf8mb4", *before)
+    taken = dump(server, tmp_path / "dump.sql")
+    moment, output = position(server), tmp_path / "restored.sql"
+    expected = rows_of(server, "kept")["c"]
+    server.execute(*since)
+    paths = [path for path in server.binlogs() if path.name >= moment.split(":")[0]]
+    words: list[object] = ["kept.c", "--from-dump", taken, "--files", *paths]
+    if reason := reasons[server.flavor == "mariadb"]:
+        refused(words, output, reason)
+    else:
+        restore(*words, "-o", output)
+        assert output.read_text().count("\n(") == len(rows_of(server, "kept")["c"])
+    restore(*words, "--as-of", moment, "-o", output)
+    assert output.read_text().count("\n(") == len(expected)
+
+
 @pytest.mark.mysql
 def test_documents_of_the_log_keep_their_types(mysql_server: Server, tmp_path: Path) -> None:
     server = mysql_server
