@@ -8,6 +8,7 @@ from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
+from recover.timeline.cascades import cascade_remarks
 from recover.timeline.columns import Columns
 from recover.timeline.events import Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
@@ -138,7 +139,7 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
     baseline = baseline_of(connection, table, moment.place)
     whole, known = events_of(connection, table), columns_of(connection, table)
     events = events_since(connection, table, whole, baseline, moment.place)
-    gaps = (*_gaps(events, whole), *_cascades(connection, table))
+    gaps = (*_gaps(events, whole), *cascade_remarks(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place, known)
     return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known)
 
@@ -172,36 +173,6 @@ def _gaps(events: Sequence[TableEvent], whole: Sequence[TableEvent]) -> Iterator
             yield f"After {places}, the table has rows that were logged under another name, or not at all."
         elif effect is Effect.OBSCURES:
             yield f"After {places}, rows may be missing or have other values."
-
-
-def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
-    rows = connection.execute(
-        """select distinct constraint_name, referenced_table_name from binloom.foreign_keys
-        where source_id = $source and schema_name = $schema and table_name = $table and is_cascading order by all""",
-        table.parameters,
-    ).fetchall()
-    for name, referenced in rows:
-        yield f"Foreign key {name} changes rows when {referenced} changes; not every server logs these changes."
-    if _has_unread_foreign_keys(connection, table):
-        yield (
-            "The table has a foreign key, and no schema snapshot shows its rules. The key may have changed rows that"
-            " the log does not contain."
-        )
-
-
-def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> bool:
-    """Return whether a statement of the log names a foreign key, and no snapshot shows the table."""
-    found = _row(
-        connection,
-        """select
-            (select count(*) from binloom.table_versions where source_id = $source and schema_name = $schema
-                and table_name = $table and evidence = 'snapshot') = 0
-            and (select count(*) from binloom.schema_changes where source_id = $source
-                and list_contains(tables, $schema || '.' || $table)
-                and regexp_matches(sql_text, '\\breferences\\b', 'i')) > 0""",
-        **table.parameters,
-    )
-    return found is not None and bool(found[0])
 
 
 def _columns_at(
