@@ -202,13 +202,19 @@ def restore(
     raise typer.Exit(restore_tables(from_dump, [*from_files, *more], wanted, format, output))
 
 
-def _tables_and_files(words: list[str]) -> tuple[list[str], list[Path]]:
+def _tables_and_files(words: list[str]) -> tuple[list[str], list[Any]]:
     """Tell tables from files: of the words that a shell makes of a pattern after --files, that takes only the first."""
-    files = [word for word in words if Path(word).is_file() or "/" in word]
+    files = [word for word in words if _is_file_or_address(word)]
     tables = [word for word in words if word not in files]
     if not tables:
         raise UsageError("No table is given.", hint="Give tables as SCHEMA.TABLE, before --files.")
-    return tables, [Path(word) for word in files]
+    return tables, [word if "://" in word else Path(word) for word in files]
+
+
+def _is_file_or_address(word: str) -> bool:
+    """Return whether a word is no table. Names of tables may have slashes, too, but a table has a schema."""
+    is_path = word.startswith(("/", "./", "../")) or ("/" in word and ("." not in word or Path(word).exists()))
+    return is_path or "://" in word or Path(word).is_file()
 
 
 def _position(text: str) -> tuple[str, int]:

@@ -35,8 +35,9 @@ def unknown_name(text: str, known: Iterable[TableName]) -> UsageError:
     """Return the error for a text that names no table."""
     names = [".".join(name) for name in known]
     near = difflib.get_close_matches(text, names, n=3) or names[:_MOST_NAMED]
+    nor_file = ", and there is no such file" if "/" in text else ""
     return UsageError(
-        f"Neither the dump nor the log after it has a table {text}.", hint=f"There are {', '.join(near)}."
+        f"Neither the dump nor the log after it has a table {text}{nor_file}.", hint=f"There are {', '.join(near)}."
     )
 
 

@@ -329,6 +329,31 @@ MADE = [
 
 
 @TWO
+def test_names_with_slashes_are_tables_unless_there_is_such_a_file(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.flush()
+    server.execute(
+        "drop database if exists kept",
+        "create database kept",
+        "create table kept.`a/b` (id int primary key)",
+        "insert into kept.`a/b` values (1)",
+    )
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    server.execute("insert into kept.`a/b` values (2)")
+    server.flush()
+    first, *more = [path for path in server.binlogs() if path.name >= at]
+    monkeypatch.chdir(first.parent.parent)
+    near = [path.relative_to(Path.cwd()) for path in more]
+    words: list[object] = ["kept.a/b", "--from-dump", taken, "--files", first]
+    assert restore(*words, *more).stdout.count("\n(") == restore(*words, *near).stdout.count("\n(") == 2
+    reason = "has a table logs/binlog.000001, and there is no such file"
+    refused([*words, *more, "logs/binlog.000001"], tmp_path / "restored.sql", reason)
+    refused([*words, *more, "s3://binloom-nowhere"], tmp_path / "restored.sql", "s3://binloom-nowhere")
+
+
+@TWO
 @pytest.mark.parametrize(
     ("before", "since", "reasons"),
     [
