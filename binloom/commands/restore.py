@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,6 +102,7 @@ def restore(
             _write_comparison(tables, dump.place, wanted.live, output)
         elif format is RestoreFormat.SQL:
             _write_sql(tables, dump.place, spill, output)
+            _warn_of_triggers(_triggered(tables))
         else:
             _write_files(tables, format, output)
     for table in tables:
@@ -206,14 +207,40 @@ def _write_comparison(tables: list[RestoredTable], dump: str, address: "ServerAd
     live_address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress("comparing"), LiveRead(live_address, [table.table.name for table in tables]) as live:
         found = compared(tables, live)
+        changed = [table.table.name for table in found.tables if table.counts]
+        triggered = live.tables_with_triggers(changed) if changed else set()
     notes = [*_notes(tables, dump), f"compared with the server at {address}", "triggers of the tables run"]
     # A value that cannot be written is found only now; until then nothing is printed.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as whole:
         whole.writelines(f"{line}\n" for line in found.lines(notes))
         whole.seek(0)
         write_script((line.removesuffix("\n") for line in whole), output)
+    _warn_of_triggers(triggered)
     if found.is_empty:
         say("nothing to do: all rows are as they were at the moment.")
+
+
+def _triggered(tables: list[RestoredTable]) -> set[TableName]:
+    """Return the tables with triggers, as far as the dump and the log tell."""
+    from recover.undo.prove.triggers import triggers_in_log
+
+    names, source = [table.table.name for table in tables], tables[0].source
+    return {*names} & source.dump.triggered | triggers_in_log(source.log.connection, SOURCE, names)[0]
+
+
+def _warn_of_triggers(tables: Collection[TableName] | None) -> None:
+    """Tell whose triggers will run; None: the user may not see them."""
+    if tables is None:
+        say(
+            "warning: triggers of these tables run when you run the script, if there are any; the user may not see that"
+            " without the privilege TRIGGER."
+        )
+    elif tables:
+        names = ", ".join(sorted(".".join(name) for name in tables))
+        say(
+            f"warning: triggers of {names} run when you run the script. They may change the rows that it writes, and"
+            " write to other tables. --compare-with shows afterwards which rows differ."
+        )
 
 
 def _write_sql(tables: list[RestoredTable], dump: str, spill: Path, output: Path | None) -> None:

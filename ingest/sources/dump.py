@@ -45,7 +45,11 @@ class Dump(ABC):
     ----------
     names
         Schema and name of all tables.
+    triggered
+        Those of them with triggers, as far as the dump tells.
     """
+
+    triggered: frozenset[TableName] = frozenset()
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ from ingest.sources.dump_values import kind, taken_columns
 from ingest.sources.named import uncompressed
 from ingest.sources.snapshot_ddl import snapshot_of_ddl
 from ingest.sources.spill import DamagedStreamError
+from ingest.sources.triggers import triggered_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,6 +128,7 @@ class SqlDump(Dump):
         self._assert_usable()
         named_file, named_pos = position or (None, None)
         found = snapshot_of_ddl(self.place, script, schema, named_file, named_pos)
+        self.triggered = triggered_tables(script, schema)
         gtids = _GTIDS.search(script)
         executed = (gtids[1] or gtids[2] or "").replace("\n", "") if gtids else ""
         super().__init__(

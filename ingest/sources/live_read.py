@@ -13,6 +13,7 @@ from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, 
 from ingest.sources.consistent_read import TransactionReader, reading_error
 from ingest.sources.server import Server, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.triggers import tables_with_triggers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,6 +84,10 @@ class LiveRead:
         if self._reader is not None:
             self._reader.close()
         self._server.close()
+
+    def tables_with_triggers(self, names: Collection[TableName]) -> set[TableName] | None:
+        """Return which of some tables have triggers; None if the user may not see them."""
+        return tables_with_triggers(self._server, names)
 
     def rows(self, name: TableName) -> "Iterator[pa.ListArray]":
         """Yield the rows of a table, each a list of the texts of its columns that statements may set.

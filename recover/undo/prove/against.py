@@ -124,26 +124,9 @@ class LiveServer:
         SourceError
             The server refuses to answer.
         """
-        # Without the privilege TRIGGER a server shows none.
-        (me,) = self._server.rows("select current_user() as name")
-        grantee = "'" + "'@'".join(str(me["name"]).rsplit("@", 1)) + "'"
-        schemas = [schema for schema, _ in tables]
-        listed = ", ".join(["%s"] * len(schemas))
-        seen = self._server.rows(
-            "select table_schema as name from information_schema.schema_privileges"
-            " where privilege_type = 'TRIGGER' and grantee = %s"
-            " union all select '*' from information_schema.user_privileges"
-            " where privilege_type = 'TRIGGER' and grantee = %s",
-            [grantee, grantee],
-        )
-        visible = {row["name"] for row in seen}
-        found = self._server.rows(
-            "select distinct event_object_schema as s, event_object_table as t from information_schema.triggers"
-            f" where event_object_schema in ({listed})",
-            schemas,
-        )
-        having = {(row["s"], row["t"]) for row in found} & {*tables}
-        return having if having or "*" in visible or visible >= {*schemas} else None
+        from ingest.sources.triggers import tables_with_triggers
+
+        return tables_with_triggers(self._server, tables)
 
     def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[str]]:
         """Return the keys of some of the rows that fulfil each condition, as `pk_values` has them.

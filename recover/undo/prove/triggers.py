@@ -27,7 +27,7 @@ def trigger_warnings(
     """
     tables = [*selected.tables]
     live = None if server is None else server.tables_with_triggers(tables)
-    known, is_certain = _in_log(connection, selected.source_id, tables) if live is None else (live, True)
+    known, is_certain = triggers_in_log(connection, selected.source_id, tables) if live is None else (live, True)
     if known:
         names = ", ".join(".".join(name) for name in tables if name in known)
         yield (
@@ -38,7 +38,7 @@ def trigger_warnings(
         yield "the effects of triggers, if these tables have any; nothing given here shows that"
 
 
-def _in_log(
+def triggers_in_log(
     connection: "DuckDBPyConnection", source_id: str, tables: Collection[TableName]
 ) -> tuple[set[TableName], bool]:
     """Return the tables of which the log shows a trigger, and whether it shows the triggers of all tables."""

@@ -177,6 +177,39 @@ def test_rows_of_other_tables_are_not_changed(server: Server, tmp_path: Path) ->
 
 
 @TWO
+def test_triggers_that_run_with_the_script_are_named(server: Server, tmp_path: Path) -> None:
+    server.flush()
+    server.execute(
+        *SHOP,
+        "create trigger kept.doubled before insert on kept.`a` for each row set new.v = concat(new.v, new.v)",
+    )
+    began, taken = position(server), dump(server, tmp_path / "dump.sql")
+    moment = position(server)
+    server.execute(
+        "delete from kept.a where id = 3",
+        "delete from kept.stated",
+        "create trigger kept.later after insert on kept.gone for each row set @x = 1",
+    )
+
+    def warned(*words: object) -> str:
+        found = restore(*words, "--from-dump", taken, "--as-of", moment, *since(server, began)).stderr
+        assert "triggers of these tables" not in found
+        named = re.search(r"warning: triggers of (.*) run when you run the script", found)
+        return named[1] if named else ""
+
+    assert warned("kept.a", "kept.stated") == "kept.a"
+    assert warned("kept.a", "kept.gone") == "kept.a, kept.gone"
+    assert warned("kept.stated") == ""
+    assert warned("kept.a", "kept.stated", *login(server)) == "kept.a"
+    # Nothing is written to it.
+    assert warned("kept.gone", *login(server)) == ""
+    user = create_account(server, tmp_path, "blind", ["SELECT"])
+    words = ["--compare-with", f"127.0.0.1:{server.port}", "--defaults-file", user.defaults_file]
+    done = restore("kept.a", "--from-dump", taken, "--as-of", moment, *words, *since(server, began))
+    assert "triggers of these tables run when you run the script, if there are any" in done.stderr
+
+
+@TWO
 def test_what_cannot_be_compared_is_refused(server: Server, tmp_path: Path) -> None:
     server.flush()
     server.execute(*SHOP, "create table kept.keyless (v int)", "insert into kept.keyless values (1)")
