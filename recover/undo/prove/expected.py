@@ -92,7 +92,9 @@ def _keyed(operations: Iterable[Operation]) -> Iterator[Expected]:
             now[here] = None
         if operation.verb == "DELETE":
             continue
-        values = {**operation.key, **operation.values}
+        values = {**operation.key, **operation.gives}
+        if not values.keys() >= {*names}:
+            continue
         goal = tuple(values[name] for name in names)
         moves = operation.verb == "INSERT" or any(values[name] != operation.key[name] for name in names)
         if moves and goal not in now:

@@ -1,7 +1,7 @@
 """Statements as data: the row, the values that it must have, and the values that it gets."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from recover.undo.rows.fold import UNKNOWN, History, Row
@@ -33,6 +33,8 @@ class Operation:
         Columns that the statement sets to themselves, because the server would set them to the time.
     defaulted
         Columns that an INSERT leaves to the server, with the values that they get.
+    computed
+        Generated columns of the key, with the values that they get.
     """
 
     table: Table
@@ -42,6 +44,12 @@ class Operation:
     values: Row
     kept: tuple[str, ...] = ()
     defaulted: Row = field(default_factory=dict)
+    computed: Row = field(default_factory=dict)
+
+    @property
+    def gives(self) -> Row:
+        """The values that the statement gives to columns: those that it sets, and those that follow from them."""
+        return {**self.values, **self.defaulted, **self.computed}
 
 
 Signature = tuple[Any, ...]
@@ -87,7 +95,9 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None) -> Oper
     if not values:
         return None
     kept = tuple(name for name in table.stored_names if name in stamps and name not in values) if stamps else ()
-    if table.row_key and values.keys().isdisjoint(table.row_key):
+    computed = _computed(table, wanted)
+    keeps_key = values.keys().isdisjoint(table.row_key) and all(now.get(name) == computed[name] for name in computed)
+    if table.row_key and keeps_key:
         guarded = list(values)
     else:
         # Another row may have the key by now. If a row loses its key, or has none, only all of its values identify it.
@@ -96,14 +106,21 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None) -> Oper
         ]
     key = _known(now, table.row_key)
     guard = _known(now, [name for name in guarded if name not in key])
-    return Operation(table, "UPDATE", key, guard, _known(values, values), kept)
+    return Operation(table, "UPDATE", key, guard, _known(values, values), kept, computed=computed)
+
+
+def _computed(table: Table, wanted: Row) -> Row:
+    # A generated column that became the key later has no value in the log.
+    names = table.generated_key
+    return {name: value for name in names if (value := wanted.get(name, UNKNOWN)) is not UNKNOWN} if names else {}
 
 
 def _insert(table: Table, wanted: Row) -> Operation:
     left = {name: value for name, value in table.defaults.items() if wanted.get(name, UNKNOWN) == value}
     names = [name for name in table.stored_names if name not in left]
     defaulted = {name: value for name, value in left.items() if value is not UNKNOWN}
-    return Operation(table, "INSERT", {}, {}, _known(wanted, names), defaulted=defaulted)
+    values = _known(wanted, names)
+    return Operation(table, "INSERT", {}, {}, values, defaulted=defaulted, computed=_computed(table, wanted))
 
 
 def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | None:
@@ -129,7 +146,7 @@ def redo_of(table: Table, history: History) -> Operation | None:
     # The undo may have kept a time that a later update set.
     free = table.stamps if table.row_key else frozenset()
     guard = {name: value for name, value in operation.guard.items() if name not in free}
-    return Operation(table, operation.verb, operation.key, guard, operation.values, operation.kept)
+    return replace(operation, guard=guard)
 
 
 def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
@@ -143,7 +160,7 @@ def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
     rows = [dict(row) for row in rows]
     for operation in operations:
         if operation.verb == "INSERT":
-            rows.append({**operation.values, **operation.defaulted})
+            rows.append(operation.gives)
         else:
             wanted = {**operation.key, **operation.guard}
             found = [place for place, row in enumerate(rows) if wanted.items() <= row.items()]
@@ -153,7 +170,7 @@ def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
             if operation.verb == "DELETE":
                 del rows[found[0]]
             else:
-                rows[found[0]].update(operation.values)
+                rows[found[0]].update(operation.gives)
         key = operation.table.row_key
         taken = [tuple(row.get(name) for name in key) for row in rows] if key and len(rows) > 1 else []
         if len(taken) != len({*taken}):
@@ -181,9 +198,10 @@ def in_order(operations: Sequence[Operation]) -> list[Operation] | None:
 def _goal(operation: Operation) -> tuple[Text, ...] | None:
     """Return the key that a statement takes, if it takes a new one."""
     names = operation.table.row_key
-    if operation.verb == "DELETE" or not names or not any(name in operation.values for name in names):
+    gives = operation.gives
+    if operation.verb == "DELETE" or not names or not any(name in gives for name in names):
         return None
-    return _key_of(operation, {**operation.key, **operation.values})
+    return _key_of(operation, {**operation.key, **gives})
 
 
 def _key_of(operation: Operation, row: Row) -> tuple[Text, ...]:

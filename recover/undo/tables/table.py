@@ -152,6 +152,11 @@ class Table:
         usable = (key for key in self.unique_keys if all(self._identifies(name) for name in key))
         return min(usable, key=len, default=())
 
+    @cached_property
+    def generated_key(self) -> tuple[str, ...]:
+        """The columns of the row key that the server computes."""
+        return tuple(name for name in self.row_key if self.by_name[name].is_generated)
+
     def _identifies(self, name: str) -> bool:
         column = self.by_name[name]
         return not column.is_nullable and not column.is_generated

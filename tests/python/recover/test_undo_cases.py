@@ -85,6 +85,34 @@ UNDONE = [
         by_transaction=True,
     ),
     Case(
+        "primary key that the server computes",
+        (
+            "create table t (a int, b int generated always as (a * 2) stored, c int, primary key (b))",
+            "insert into t (a, c) values (1, 1), (2, 2), (3, 3)",
+        ),
+        (
+            "update t set c = 11 where a = 1",
+            "delete from t where a = 2",
+            "update t set a = 20 where a = 3",
+            "insert into t (a, c) values (2, 9), (5, 5)",
+        ),
+        not_on=("mysql56", "mariadb", "mariadb118"),
+    ),
+    Case(
+        "swap of primary keys that the server computes",
+        (
+            "create table t (a int, b int generated always as (a * 2) stored, c int, primary key (b))",
+            "insert into t (a, c) values (1, 1), (2, 2)",
+        ),
+        (
+            "update t set a = 9 where a = 1",
+            "update t set a = 1 where a = 2",
+            "update t set a = 2 where a = 9",
+        ),
+        not_on=("mysql56", "mariadb", "mariadb118"),
+        by_transaction=True,
+    ),
+    Case(
         "replace with two unique keys",
         (
             "create table t (id int primary key, u int, v int, unique key (u))",
