@@ -16,6 +16,7 @@ from recover.undo.rows.equality import Part, parts_of_columns, parts_of_key, reg
 from recover.undo.rows.fold import UNKNOWN, Row
 from recover.undo.rows.literals import UnprintableValueError
 from recover.undo.rows.operations import Verb
+from recover.undo.select.changes import key_of_row
 from recover.undo.tables.added_keys import AddedKeys
 from recover.undo.tables.ranks import table_ranks
 from recover.undo.tables.table import ForeignKey, Table, TableName, UniqueKey
@@ -233,7 +234,10 @@ class Claims:
         ]
 
     def _keys_on_server(self, search: Search, server: LiveServer) -> dict[str, list[str]]:
-        """Return the keys of the rows on a server that have the value of each claim which it can be asked for."""
+        """Return the keys, as the log has them, of the rows on a server that have the value of each claim.
+
+        A claim is left out if the server cannot be asked for it.
+        """
         conditions: dict[str, str] = {}
         for claimant, values in self._claims(*search.values):
             with suppress(UnprintableValueError):
@@ -244,7 +248,9 @@ class Claims:
                 ]
                 if len(known) == len(search.parts):
                     conditions[claimant] = " and ".join(known)
-        return dict(zip(conditions, server.keys_of(search.table, [*conditions.values()]), strict=True))
+        found = server.keys_of(search.table, [*conditions.values()])
+        keys = ([key_of_row(search.table, row) for row in rows] for rows in found)
+        return dict(zip(conditions, keys, strict=True))
 
     def _claims(self, group: str, delta: int | None = None) -> list[tuple[str, list[str | None]]]:
         """Return the claims of a group: the key of the row, and the values."""

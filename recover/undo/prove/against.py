@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import SourceError
 from ingest.words import counted
-from recover.selection.filters import key_text
 from recover.undo.prove.expected import Expected
 from recover.undo.prove.long_values import in_parts
 from recover.undo.prove.session import MEANING
 from recover.undo.prove.writing import conditions, locator
 from recover.undo.rows import literals as kinds
+from recover.undo.rows.fold import Row
 from recover.undo.rows.literals import Text, guard, quoted
 from recover.undo.tables.table import Column, Table, TableName
 
@@ -128,8 +128,8 @@ class LiveServer:
 
         return tables_with_triggers(self._server, tables)
 
-    def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[str]]:
-        """Return the keys of some of the rows that fulfil each condition, as `pk_values` has them.
+    def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[Row]]:
+        """Return the keys of some of the rows that fulfil each condition; the beginnings of all values without a key.
 
         Raises
         ------
@@ -138,18 +138,20 @@ class LiveServer:
         SourceError
             The server refuses to answer.
         """
-        found: list[list[str]] = [[] for _ in conditions]
+        found: list[list[Row]] = [[] for _ in conditions]
         names = table.row_key or table.stored_names
         columns = [table.by_name[name] for name in names]
-        shown = "".join(f", {_text(column)} as k{place}" for place, column in enumerate(columns))
+        shown = "".join(
+            f", {_text(column, is_whole=bool(table.row_key))} as k{place}" for place, column in enumerate(columns)
+        )
         selects = (
             f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
             for number, condition in enumerate(conditions)
         )
         for batch in _batches(selects):
             for answer in self._rows(table, " union all ".join(batch)):
-                values = (str(_value(column, answer[f"k{place}"])) for place, column in enumerate(columns))
-                found[answer.number("n")].append(key_text(values))
+                row = {column.name: _value(column, answer[f"k{place}"]) for place, column in enumerate(columns)}
+                found[answer.number("n")].append(row)
         return found
 
     def differences(self, expected: Sequence[Expected]) -> dict[int, Difference]:
@@ -291,8 +293,8 @@ def _exact(table: Table, key: dict[str, Text]) -> Iterable[str]:
     return (guard(table.by_name[name], value) for name, value in key.items())
 
 
-def _text(column: Column) -> str:
-    """Return an expression for the beginning of a value, in the form that binloom prints."""
+def _text(column: Column, *, is_whole: bool = False) -> str:
+    """Return an expression for a value in the form that binloom prints, or for its beginning."""
     name, kind = quoted(column.name), column.data_type
     if kind in kinds.BITS:
         return f"cast({name} + 0 as char)"
@@ -300,12 +302,12 @@ def _text(column: Column) -> str:
         # As text, a FLOAT loses digits.
         return f"{name} + 0e0"
     if kind in kinds.BINARIES:
-        return f"concat('0x', hex(left({name}, {_SHOWN})))"
+        return f"concat('0x', hex({name if is_whole else f'left({name}, {_SHOWN})'}))"
     if kind in kinds.OPAQUE:
-        return f"concat('0x', left(hex({name}), {_SHOWN}))"
-    if kind in kinds.TEXTS | kinds.LABELS:
-        return f"left(convert({name} using utf8mb4), {_SHOWN + 1})"
-    return f"left(cast({name} as char), {_SHOWN + 1})"
+        return f"concat('0x', {f'hex({name})' if is_whole else f'left(hex({name}), {_SHOWN})'})"
+    is_text = kind in kinds.TEXTS | kinds.LABELS
+    text = f"convert({name} using utf8mb4)" if is_text else f"cast({name} as char)"
+    return text if is_whole else f"left({text}, {_SHOWN + 1})"
 
 
 def _value(column: Column, answer: Any) -> Text:

@@ -10,6 +10,7 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from recover.selection.filters import key_text
 from recover.sources.engine import answer, literal, registered
 from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
@@ -307,6 +308,15 @@ def _identity(table: Table, image: str, unless_absent: str | None = None) -> str
         return f"({joined})"
     parts = (f"coalesce('v' || replace({image}[{literal(column.name)}], '|', '||'), 'n')" for column in table.stored)
     return f"if({image} is null, null, md5(concat_ws(' | ', {', '.join(parts)})))"
+
+
+def key_of_row(table: Table, row: Row) -> str:
+    """Return the key of a row as `keys_of_rows` has it; a text for people if the table has no key."""
+    if table.primary_key:
+        return key_text(str(row[name]) for name in table.by_name if name in table.primary_key)
+    if table.row_key:
+        return " | ".join(str(row[name]).replace("|", "||") for name in table.row_key)
+    return key_text(map(str, row.values()))
 
 
 class _Chains:

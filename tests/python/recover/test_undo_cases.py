@@ -84,6 +84,39 @@ UNDONE = [
         ("update t set u = 0 where id = 1", "update t set u = 10 where id = 2", "update t set u = 20 where id = 1"),
         by_transaction=True,
     ),
+    *(
+        Case(
+            f"swap of unique values of rows with {name}",
+            (
+                f"create table t (a varchar(255) character set latin1 not null, b int not null, u int, unique key (u),"
+                f" {key})",
+                "insert into t values (repeat('k|', 125), 1, 10), ('x', 2, 20)",
+            ),
+            ("update t set u = 0 where b = 1", "update t set u = 10 where b = 2", "update t set u = 20 where b = 1"),
+            by_transaction=True,
+        )
+        for name, key in (
+            ("a long key", "primary key (a)"),
+            ("a key in another order", "primary key (b, a)"),
+            ("a unique key of two columns", "unique key (b, a)"),
+        )
+    ),
+    Case(
+        "case of the last letter of a long key",
+        (
+            "create table t (k varchar(180) character set utf8mb4 collate utf8mb4_general_ci primary key, a int)",
+            "insert into t values (repeat('k', 170), 1)",
+        ),
+        ("update t set k = concat(repeat('k', 169), 'K')",),
+    ),
+    Case(
+        "end of a long key of bytes",
+        (
+            "create table t (k varbinary(300), a int, primary key (k(200), a))",
+            "insert into t values (repeat('k', 250), 1), (repeat('k', 251), 2)",
+        ),
+        ("update t set k = concat(repeat('k', 200), 'q') where a = 1", "delete from t where a = 2"),
+    ),
     Case(
         "primary key that the server computes",
         (

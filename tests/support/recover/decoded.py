@@ -42,11 +42,11 @@ _SCHEMA_CHANGES = pa.schema(
 
 def decoded_marts(files: Sequence[Path], snapshot: SchemaSnapshot) -> duckdb.DuckDBPyConnection:
     """Return a connection with `binloom.row_changes` of some files. All tables must be those of the snapshot."""
-    keys: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    keys: dict[tuple[str, str], set[str]] = {}
     for column in snapshot.columns:
         if column["primary_key_ordinal"]:
             name = (column["schema_name"], column["table_name"])
-            keys.setdefault(name, []).append((column["primary_key_ordinal"], column["column_name"]))
+            keys.setdefault(name, set()).add(column["column_name"])
     connection = duckdb.connect()
     connection.execute("create schema binloom")
     hints = hints_by_file(snapshot, files)
@@ -103,13 +103,14 @@ def _schema_changes(statements: pa.RecordBatch, file: str, sequence: int) -> lis
 def _change(
     event: dict[str, Any],
     names: Sequence[str],
-    keys: dict[tuple[str, str], list[tuple[int, str]]],
+    keys: dict[tuple[str, str], set[str]],
     file: str,
     sequence: int,
 ) -> dict[str, Any]:
     before = _image(names, event["before_values"], event["before_columns"]) if event["event_type"] != "INSERT" else None
     after = _image(names, event["after_values"], event["after_columns"]) if event["event_type"] != "DELETE" else None
-    key = [name for _, name in sorted(keys.get((event["schema_name"], event["table_name"]), []))]
+    of_key = keys.get((event["schema_name"], event["table_name"]), set())
+    key = [name for name in names if name in of_key]
     old, new = before if before is not None else after, {**(before or {}), **(after or {})}
     pk = _key(old or {}, key)
     pk_after = _key(new, key)
