@@ -78,7 +78,7 @@ class CarriedRows:
             if UNKNOWN in old or UNKNOWN in new:
                 raise CarryError(f"the log lacks a key of {table.text} that foreign key {key.name} refers to")
             values = new if key.update_rule == "CASCADE" else (None,) * len(new)
-            place = (number, _folded(table, key.parent_columns, old))
+            place = (number, folded(table, key.parent_columns, old))
             self._carries.setdefault(place, []).append(_Carry(turn, old, values))
             self._numbers.add(number)
             found.append(key)
@@ -91,7 +91,7 @@ class CarriedRows:
         for number, key in enumerate(self.keys):
             if key.parent == table.name and number in self._numbers:
                 taken = tuple(row.get(name, UNKNOWN) for name in key.parent_columns)
-                self._carries.pop((number, _folded(table, key.parent_columns, taken)), None)
+                self._carries.pop((number, folded(table, key.parent_columns, taken)), None)
 
     def steps(self, table: Table, row: Row) -> list[tuple[Turn, Row]]:
         """Return the row of a child after each statement that carries it, with the turns of these statements."""
@@ -102,7 +102,7 @@ class CarriedRows:
             for number in numbers:
                 key = self.keys[number]
                 value = tuple(row.get(name, UNKNOWN) for name in key.columns)
-                for carry in self._carries.get((number, _folded(table, key.columns, value)), ()):
+                for carry in self._carries.get((number, folded(table, key.columns, value)), ()):
                     if not found or carry.turn > found[-1][0]:
                         if carry.key != value:
                             raise CarryError(
@@ -190,7 +190,7 @@ def of_rows(effects: Iterable[tuple[str, Row | None, Row | None]], table: Table)
     return {tuple(now.get(name) for name in table.row_key): now for _, now, _ in effects if now is not None}
 
 
-def _folded(table: Table, names: Iterable[str], values: Iterable[Text]) -> tuple[Text, ...]:
+def folded(table: Table, names: Iterable[str], values: Iterable[Text]) -> tuple[Text, ...]:
     """Return values in a form that is the same for all values that a server may treat as equal."""
     return tuple(
         value.rstrip(" ").lower() if value is not None and table.by_name[name].data_type in TEXTS | LABELS else value

@@ -11,13 +11,14 @@ from typing import Final
 from recover.undo.options import UndoOptions
 from recover.undo.plan.carried import CarriedRows, CarryError, of_rows
 from recover.undo.plan.classify import ChainPlan, Conflict, ProofError, Refusal, inverse_of, plan_chain
+from recover.undo.plan.loops import LoopError, parted
 from recover.undo.prove.expected import Expected, expected_rows
 from recover.undo.prove.reading import StatementReader
 from recover.undo.prove.writing import StatementWriter, unprintable_column
 from recover.undo.rows.fold import Change, Row
 from recover.undo.rows.literals import UnprintableValueError
 from recover.undo.rows.operations import MissingValueError, Operation, Verb, verb_between
-from recover.undo.tables.table import Table
+from recover.undo.tables.table import ForeignKey, Table
 
 END: Final = b"\0"
 """Ends each statement of `Findings.texts`: a statement may contain a line break in a name, but no NUL."""
@@ -59,6 +60,8 @@ class Task:
         Whether the rows that the statements expect are needed, for a comparison with a server.
     carried
         What statements on other tables do to the rows of this one.
+    loops
+        Foreign keys of the table to itself that keep a row which refers to itself.
     left_out
         Why the server would refuse some rows, by their keys: they are conflicts.
     """
@@ -68,17 +71,24 @@ class Task:
     keeps_effects: bool
     is_compared: bool
     carried: CarriedRows = field(default_factory=CarriedRows)
+    loops: tuple[ForeignKey, ...] = ()
     left_out: Mapping[str, Conflict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChain:
-    """Statements for the rows of one chain, with their texts, that may still differ from a server."""
+    """Statements for the rows of one chain, with their texts, that may still differ from a server.
 
-    place: int
+    Attributes
+    ----------
+    effects
+        The row that each statement changes: its place, its key, the row as it is and as it will be.
+    """
+
     changes: list[Change]
     plan: ChainPlan
     texts: list[tuple[Verb, str]]
+    effects: list[tuple[int, str, Row | None, Row | None]]
     expected: list[Expected]
 
 
@@ -112,7 +122,7 @@ class Findings:
         """Take the statements of a chain."""
         self.disjoint += chain.plan.disjoint
         # Rows that exchanged keys keep the order of their statements.
-        together: Verb | None = "UPDATE" if len(chain.texts) > 1 and task.table.row_key else None
+        together: Verb | None = "UPDATE" if len(chain.plan.operations) > 1 and task.table.row_key else None
         for verb, text in chain.texts:
             texts = self.texts.setdefault(together or ("UPDATE" if verb == "SELECT" else verb), bytearray())
             texts += text.encode()
@@ -121,7 +131,7 @@ class Findings:
         if task.keeps_effects:
             self.effects += [
                 (place, together or verb_between(now, wanted), key, now, wanted)
-                for place, (key, now, wanted) in enumerate(chain.plan.effects, chain.place)
+                for place, key, now, wanted in chain.effects
             ]
 
 
@@ -159,7 +169,11 @@ class ChainPlanner:
                     found.conflicts += [*plan.conflicts, *left_out]
                     continue
                 operations = _steps(table, chain, plan) if options.by_transaction else plan.operations
-                adjusted = self._adjusted(plan)
+                parts = [parted(one, self._task.loops) for one in self._adjusted(plan)]
+                effects = self._effects(place, plan, parts)
+            except LoopError as error:
+                found.refusals.append(Refusal(table, chain[0].key_after if table.row_key else "", str(error)))
+                continue
             except CarryError as error:
                 found.problems.append(str(error))
                 continue
@@ -174,6 +188,7 @@ class ChainPlanner:
             found.refusals += plan.refusals
             found.already += plan.already
             found.done += plan.done
+            adjusted = [one for some in parts for one in some]
             try:
                 texts = [] if options.by_transaction else [(one.verb, self._statements.text(one)) for one in adjusted]
                 expected = expected_rows(operations, are_steps=options.by_transaction) if self._task.is_compared else []
@@ -181,7 +196,26 @@ class ChainPlanner:
                 key, reason = chain[0].key if table.row_key else "", str(error).removesuffix(".")
                 found.refusals.append(Refusal(table, key, reason, unprintable_column(adjusted)))
                 continue
-            yield PlannedChain(place, chain, plan, texts, expected)
+            yield PlannedChain(chain, plan, texts, effects, expected)
+
+    def _effects(
+        self, first: int, plan: ChainPlan, parts: Sequence[Sequence[Operation]]
+    ) -> list[tuple[int, str, Row | None, Row | None]]:
+        """Return what the statements do to rows, of which some need two of them."""
+        effects: list[tuple[int, str, Row | None, Row | None]] = []
+        for number, (key, now, wanted) in enumerate(plan.effects):
+            place = first + number
+            if not self._task.options.by_transaction and now is not None and len(parts[number]) > 1:
+                if self._task.carried:
+                    raise CarryError(
+                        f"row {key} of {self._task.table.text} refers to itself, and the server changes rows of its"
+                        " table with their parents: leave it out, and delete it by hand"
+                    )
+                free = {**now, **parts[number][0].values}
+                effects.append((place, key, now, free))
+                now = free
+            effects.append((place, key, now, wanted))
+        return effects
 
     def _adjusted(self, plan: ChainPlan) -> list[Operation]:
         """Return the statements for the rows as the server has left them when each of them runs."""

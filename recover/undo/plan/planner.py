@@ -16,6 +16,7 @@ from recover.undo.plan.carried import CarriedRows, CarryError, RunningRows, Turn
 from recover.undo.plan.chains import END, ChainPlanner, Effect, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.plan.classify import Conflict, Refusal, inverse_of, key_text
 from recover.undo.plan.left_rows import LeftRows, Treatment
+from recover.undo.plan.loops import LoopError, loops, parted
 from recover.undo.plan.order import ORDERS, ORDERS_THAT_CARRY, Claims, Obstacle, Step
 from recover.undo.plan.processes import PlanningProcesses, number_of_processes
 from recover.undo.prove.against import Difference, LiveServer, OtherTableError
@@ -266,7 +267,8 @@ class Planner:
             plan.baselines[table.text] = changes.baseline
         carried = self._carried.of_child(table.name)
         left_out = self._left_out.get(table.name, {})
-        task = Task(table, options, claims.is_needed(table), self._server is not None, carried, left_out)
+        to_itself = loops(table.name, self._foreign_keys)
+        task = Task(table, options, claims.is_needed(table), self._server is not None, carried, to_itself, left_out)
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
@@ -405,17 +407,25 @@ class Planner:
             operation = inverse_of(table, change)
             if operation is None:
                 continue
+            refused = key_text(table, change.after or change.before or {})
             try:
-                text = self._statements.text(running.adjusted(operation, change.after, change.before))
+                parts = parted(
+                    running.adjusted(operation, change.after, change.before), loops(name, self._foreign_keys)
+                )
+                texts = [*map(self._statements.text, parts)]
             except CarryError as error:
                 plan.problems.append(f"the undo is impossible change by change: {error}")
                 return
             except UnprintableValueError as error:
                 reason = str(error).removesuffix(".")
-                refusal = Refusal(table, key_text(table, change.after or change.before or {}), reason)
-                plan.take(table, Findings(refusals=[refusal]))
+                plan.take(table, Findings(refusals=[Refusal(table, refused, reason)]))
                 continue
-            yield text
+            except LoopError as error:
+                plan.take(table, Findings(refusals=[Refusal(table, refused, str(error))]))
+                continue
+            if len(parts) > 1:
+                plan.counts[table.text, "UPDATE"] += len(parts) - 1
+            yield from texts
 
 
 def _placed(batches: "Iterable[pa.RecordBatch]") -> "Iterator[tuple[int, pa.RecordBatch]]":

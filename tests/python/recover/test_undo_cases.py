@@ -326,6 +326,36 @@ UNDONE = [
     ),
     *(
         Case(
+            f"row that refers to itself, {words}",
+            (
+                "create table t (id int primary key, u int, up int, s datetime null default null"
+                f" on update current_timestamp, foreign key (up) references t (id) on delete {rule})",
+                "insert into t values (1, 0, null, null), (2, 0, 2, '2020-01-01 00:00:00'), (3, 0, null, null)",
+            ),
+            (
+                "update t set up = null, s = null where id = 2",
+                "delete from t where id = 2",
+                "insert into t values (9, 0, 9, '2021-01-01 00:00:00'), (10, 0, 1, null)",
+                "update t set up = 3 where id = 3",
+            ),
+            by_transaction=by_transaction,
+        )
+        for words, rule, by_transaction in (
+            ("restrict", "restrict", False),
+            ("change by change", "no action", True),
+            ("cascade", "cascade", False),
+        )
+    ),
+    Case(
+        "row without a key that refers to itself by a text",
+        (
+            "create table t (k varchar(9) character set utf8mb4 collate utf8mb4_general_ci, up varchar(9) character set"
+            " utf8mb4 collate utf8mb4_general_ci, unique key (k), foreign key (up) references t (k))",
+        ),
+        ("insert into t values ('a', 'A'), ('b', 'a')", "update t set up = null where k = 'b'"),
+    ),
+    *(
+        Case(
             f"parents changed without checks, {rule}",
             (
                 "create table p (id int primary key, a int)",
@@ -559,6 +589,26 @@ def test_a_child_that_is_newer_than_the_snapshot_is_refused(
     files = Log.of_whole_files([log], snapshot=taken)
     with planned(files, Filters.of(tables=["undo_stale.t"]), UndoOptions()) as (planner, plan, _):
         assert not plan.is_printable or ("undo_stale", "n") in {key.table for key in planner._foreign_keys}
+
+
+LOOPS = ("insert into t values (9, 9)", "insert into t values (5, 1)")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_row_that_must_refer_to_itself_is_refused(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    table = "create table t (id int primary key, up int not null, constraint k foreign key (up) references t (id))"
+    log, condition = played(server, Case("loop", (table, "insert into t values (1, 1)"), LOOPS), "undo_loop")
+    for number, by_transaction in enumerate((False, True)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        plan, text = undone(server, [log], folder, condition, UndoOptions(by_transaction=by_transaction))
+        (refusal,) = plan.refusals
+        assert not text and refusal.key == "9"
+        assert "it refers to itself (k) in columns that cannot be NULL" in refusal.reason
+    plan, text = undone(server, [log], tmp_path, condition, UndoOptions(mode=Mode.SKIP))
+    assert run(server, text).returncode == 0 and len(statements_of(text)) == 1
+    assert rows_of(server, "undo_loop")["t"].keys() == {("1", "1"), ("9", "9")}
 
 
 PARTS_WITHOUT_ROWS = [
