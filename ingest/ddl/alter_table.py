@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default
-from ingest.ddl.column_order import behind_generated_key, without_clashes
+from ingest.ddl.column_order import behind_generated_key, without_clashes, without_columns_of_before
 from ingest.ddl.column_types import (
     TEXT_TYPES,
     Dialect,
@@ -111,7 +111,9 @@ class _Parts:
 
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
-        placed = behind_generated_key(self._placed)
+        others = [*self._dropped, *self._changed]
+        placed = without_columns_of_before(self._placed, others, self._cursor.not_understood)
+        placed = behind_generated_key(placed)
         columns = without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         # A key may get the name of a dropped one, wherever that is.

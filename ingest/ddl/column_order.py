@@ -1,6 +1,6 @@
 """The column changes of an ALTER TABLE in an order in which they can be made one by one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ingest.ddl.actions import Action, Column
@@ -36,6 +36,30 @@ def without_clashes(actions: list[Action], action: Callable[..., Action]) -> lis
         if (new := _new(one)) in later:
             taken.add(new)
     return [*first, *rest]
+
+
+def without_columns_of_before(
+    added: list[Action], others: Iterable[Action], not_understood: Callable[[str], Exception]
+) -> list[Action]:
+    """Return additions without those under a condition that the table before the statement does not fulfil.
+
+    MariaDB tests IF NOT EXISTS on the table before the statement, which has each column that the statement drops or
+    renames: sql/sql_table.cc, `handle_if_exists_options`.
+
+    Parameters
+    ----------
+    added
+        The columns that the statement adds.
+    others
+        Its other changes of columns.
+    not_understood
+        Makes the error for a column that may or may not have been there.
+    """
+    gone = {_old(one): one.is_conditional for one in others if one.action == "drop_column" or _is_renamed(one)}
+    there = [one for one in added if one.is_conditional and not one.detail and _new(one) in gone]
+    if any(gone[_new(one)] for one in there):
+        raise not_understood("a column that exists under no other condition")
+    return [one for one in added if one not in there]
 
 
 def _old(action: Action) -> str:

@@ -337,6 +337,26 @@ OF_MARIADB = [
 ]
 
 
+# The table before the statement decides a condition.
+CONDITIONS = [
+    "drop a, add column if not exists a int unsigned",
+    "change a c int, add column if not exists a int unsigned, add d int",
+    "rename column a to c, add column if not exists A int unsigned",
+    "drop a, add column if not exists c int unsigned",
+]
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_a_condition_is_that_of_the_table_before(server: Server) -> None:
+    check(
+        server,
+        [
+            [f"create table db.t{number} (a int, b int)", f"alter table db.t{number} {alter}"]
+            for number, alter in enumerate(CONDITIONS)
+        ],
+    )
+
+
 @pytest.mark.parametrize("name", marked("mariadb118"))
 def test_what_only_mariadb_has_comes_to_what_it_shows(server: Server) -> None:
     check(server, OF_MARIADB)
