@@ -329,6 +329,21 @@ MADE = [
 
 
 @TWO
+def test_a_statement_between_others_of_the_same_table_is_seen(server: Server, tmp_path: Path) -> None:
+    server.flush()
+    session, change = "set session binlog_format = STATEMENT", "update kept.stated set v = concat(v, 'y')"
+    server.execute(*SHOP, session, change)
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    server.execute(session, change)
+    moment = position(server)
+    server.execute(session, change)
+    words = ["kept.stated", "--from-dump", taken, "--as-of", moment]
+    paths = [path for path in server.binlogs() if path.name >= at]
+    refused([*words, "--files", *paths], tmp_path / "restored.sql", "a statement in the log")
+
+
+@TWO
 def test_names_with_slashes_are_tables_unless_there_is_such_a_file(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
