@@ -46,7 +46,8 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         copy_events(copies, source_id, all_transactions=False)
         schema, name = STATEMENTS
         of_source = exp.and_(exp.column("source_id").eq(source_id), "size(dml_targets) > 0", dialect="spark")
-        columns = ("source_id", "epoch", "binlog_file", "transaction_pos", "dml_targets")
+        place = ("source_id", "epoch", "binlog_file", "start_pos", "transaction_pos")
+        columns = (*place, "event_timestamp", "dml_targets")
         copies.add(name, of_source, schema=schema, columns=columns)
     else:
         # No undo; the error for it needs the selected changes at most.
