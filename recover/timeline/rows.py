@@ -6,12 +6,13 @@ a row is followed through changes of its key, and each image is compared with th
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from recover.timeline.alterations import Alteration, Alterations
+from recover.timeline.alterations import Alteration, Alterations, key_of_image
 from recover.timeline.columns import Columns
 from recover.timeline.events import Change, Effect, Image, Place, TableEvent
+from recover.timeline.partial_images import Latest
 
 NOT_INSERTED: Final = "not_inserted"
 """The row did not exist according to the log, and the change has an image of it."""
@@ -130,7 +131,7 @@ class _Rows:
     # The columns of the table, if they are known.
     columns: Columns | None = None
     # The latest version of each key.
-    latest: dict[str, Version] = field(default_factory=dict)
+    latest: Latest = field(default_factory=Latest)
     # Rows whose keys are not known any more.
     lost: list[Version] = field(default_factory=list)
     # Keys that a row had before its key was changed.
@@ -215,6 +216,7 @@ class _Rows:
 
     def _follow_copy(self, change: Change) -> Iterator[Version]:
         """Count rows with equal values: one fewer of the image before, one more of the image after."""
+        change = self._whole(change)
         if change.key == change.key_after:
             return
         row = change.after
@@ -229,6 +231,30 @@ class _Rows:
             yield from self._count(change, change.key_after, row, +1)
         if change.key is not None and change.key_after is not None and self.latest[change.key].row is None:
             self.latest[change.key].joins = self.latest[change.key_after].line
+
+    def _whole(self, change: Change) -> Change:
+        """Return a change with the row of a partial image; rows that may be the one, and may not, are in doubt."""
+        image = change.before
+        if not image or self.columns is None or len(image) >= len(self.columns.types):
+            return change
+        found = self.latest.fitting(image)
+        if len(found) != 1 or not _covers(found[0].row, image):
+            doubt = TableEvent(change.place, Effect.OBSCURES, "image that lacks columns", change.binlog_file)
+            for version in found:
+                version.doubts = (*version.doubts, doubt)
+            return change
+        version = found[0]
+        if version.row is not None and version.row.keys() == image.keys():
+            return change
+        before = {**(version.row or {}), **image}
+        after = None if change.after is None else {**before, **change.after}
+        return replace(
+            change,
+            key=version.key,
+            key_after=None if after is None else key_of_image(after),
+            before=before,
+            after=after,
+        )
 
     def _moves_one_row(self, change: Change) -> bool:
         """Return whether a change gives values that no other row has to the only row with the values before."""
@@ -303,7 +329,7 @@ class _Rows:
         names = next((version.row for version in self.latest.values() if version.row is not None), {})
         found = self.alterations.of(event, self.columns, tuple(names), self.has_key)
         versions, lost = [*self.latest.values()], self.lost
-        self.latest, self.lost = {}, []
+        self.latest, self.lost = Latest(), []
         for version in versions:
             if version.row is not None:
                 yield from self._alter_row(version, found, event)

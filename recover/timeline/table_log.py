@@ -125,7 +125,11 @@ def changes_of(
     # A mart that an older binloom built lacks these columns until it is built again.
     has_documents = {"undecoded_columns", "json_changes"} <= _columns(cursor, "row_changes")
     documents = "undecoded_columns, json_changes" if has_documents else "null, null"
-    group = "0" if in_one_group else "coalesce(moved.root, hash(coalesce(key, key_after)))"
+    group = (
+        "0"
+        if in_one_group or _has_partial_images(cursor, selected, parameters)
+        else "coalesce(moved.root, hash(coalesce(key, key_after)))"
+    )
     cursor.execute(
         f"""select
             change_id, effect_epoch, effect_file_sequence, effect_pos, binlog_file, start_pos, transaction_id,
@@ -138,6 +142,17 @@ def changes_of(
         parameters,
     )
     yield from map(_change, fetched(cursor, connection))
+
+
+def _has_partial_images(cursor: "DuckDBPyConnection", selected: str, parameters: Mapping[str, object]) -> bool:
+    """Return whether images of rows without a primary key lack columns: each row may be the one of such an image."""
+    found = cursor.execute(
+        f"""select count(*) from ({selected}) as changes inner join binloom.table_versions as versions
+            on changes.table_version_id = versions.table_version_id
+        where not changes.has_key and cardinality(changes.row_before) < len(versions.columns)""",
+        parameters,
+    )
+    return bool(_value(found))
 
 
 def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:
