@@ -28,6 +28,8 @@ class Expected:
         The values that the statements give the row.
     own_key
         Present key of the row, if a statement gives it another key: the server may treat both keys as equal.
+    is_passing
+        Whether a later statement takes the key away again, so that only this row tells that it must be free.
     """
 
     table: Table
@@ -37,6 +39,7 @@ class Expected:
     count: int = 1
     wanted: Row = field(default_factory=dict)
     own_key: Row = field(default_factory=dict)
+    is_passing: bool = False
 
     @property
     def is_absent(self) -> bool:
@@ -74,6 +77,7 @@ class _Touched:
 def _keyed(operations: Iterable[Operation]) -> Iterator[Expected]:
     now: dict[tuple[Text, ...], _Touched | None] = {}
     expected: list[Expected] = []
+    absent: dict[tuple[Text, ...], Expected] = {}
     for operation in operations:
         table, names = operation.table, operation.table.row_key
         touched: _Touched | None = None
@@ -90,6 +94,8 @@ def _keyed(operations: Iterable[Operation]) -> Iterator[Expected]:
                         touched.expected.guard.setdefault(name, value)
                 touched.expected.wanted.update(operation.values)
             now[here] = None
+            if here in absent:
+                absent[here].is_passing = True
         if operation.verb == "DELETE":
             continue
         values = {**operation.key, **operation.gives}
@@ -100,7 +106,8 @@ def _keyed(operations: Iterable[Operation]) -> Iterator[Expected]:
         if moves and goal not in now:
             own = {} if touched is None or touched.expected is None else touched.expected.key
             key = {name: values[name] for name in names}
-            expected.append(Expected(table, key, {}, operation.verb, 0, operation.values, own))
+            absent[goal] = Expected(table, key, {}, operation.verb, 0, operation.values, own)
+            expected.append(absent[goal])
         touched = touched or _Touched(None, {})
         touched.values.update(values)
         now[goal] = touched

@@ -109,6 +109,18 @@ UNDONE = [
         ),
         ("update t set k = concat(repeat('k', 169), 'K')",),
     ),
+    *(
+        Case(
+            f"keys that differ in case only, {words}",
+            (
+                "create table t (k varchar(20) character set utf8mb4 collate utf8mb4_general_ci primary key, a int)",
+                "insert into t values ('abc', 1), ('d', 1)",
+            ),
+            ("delete from t where k = 'abc'", "insert into t values ('ABC', 2)", "update t set k = 'D' where k = 'd'"),
+            by_transaction=by_transaction,
+        )
+        for words, by_transaction in (("folded", False), ("change by change", True))
+    ),
     Case(
         "end of a long key of bytes",
         (
