@@ -4,29 +4,36 @@ A server leaves columns out of an image if a unique key that is never NULL tells
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from recover.timeline.events import Image
-
-if TYPE_CHECKING:
-    from recover.timeline.rows import Version
 
 _Values = tuple[str | None, ...]
 
 
-class Latest(dict[str, "Version"]):
+class _OfRow(Protocol):
+    """A version of a row; without values if the row is gone."""
+
+    @property
+    def row(self) -> Image | None: ...
+
+
+_Version = TypeVar("_Version", bound=_OfRow)
+
+
+class Latest(dict[str, _Version]):
     """The latest version of each key, also by the values of those columns that partial images have."""
 
     def __init__(self) -> None:
         super().__init__()
         self._indexes: dict[tuple[str, ...], dict[_Values | None, dict[str, None]]] = {}
 
-    def __setitem__(self, key: str, version: "Version") -> None:
+    def __setitem__(self, key: str, version: _Version) -> None:
         super().__setitem__(key, version)
         for names, index in self._indexes.items():
             _add(index, names, key, version)
 
-    def fitting(self, image: Image) -> "list[Version]":
+    def fitting(self, image: Image) -> list[_Version]:
         """Return the rows with the values of an image; if there are none, those that may have them.
 
         The columns of an image that lacks others are a unique key.
@@ -44,7 +51,7 @@ class Latest(dict[str, "Version"]):
 
     def _with(
         self, index: dict[_Values | None, dict[str, None]], names: tuple[str, ...], values: _Values | None
-    ) -> "list[Version]":
+    ) -> list[_Version]:
         keys = index.get(values, {})
         found = []
         for key in [*keys]:
@@ -57,7 +64,7 @@ class Latest(dict[str, "Version"]):
         return found
 
 
-def _add(index: dict[_Values | None, dict[str, None]], names: Iterable[str], key: str, version: "Version") -> None:
+def _add(index: dict[_Values | None, dict[str, None]], names: Iterable[str], key: str, version: _OfRow) -> None:
     if version.row is not None:
         index.setdefault(_values(version.row, names), {})[key] = None
 

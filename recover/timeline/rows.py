@@ -131,7 +131,7 @@ class _Rows:
     # The columns of the table, if they are known.
     columns: Columns | None = None
     # The latest version of each key.
-    latest: Latest = field(default_factory=Latest)
+    latest: Latest[Version] = field(default_factory=Latest)
     # Rows whose keys are not known any more.
     lost: list[Version] = field(default_factory=list)
     # Keys that a row had before its key was changed.
