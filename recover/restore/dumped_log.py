@@ -35,7 +35,7 @@ BASELINE: Final = "dump"
 _TABLES: Final = """
 create or replace view binloom_quality.statement_format_changes as
 select
-    source_id, target.schema_name, target.table_name,
+    source_id, target.schema_name, target.table_name, 1 as statements,
     epoch as first_epoch, binlog_file as first_binlog_file, start_pos as first_pos,
     epoch as last_epoch, binlog_file as last_binlog_file, start_pos as last_pos
 from (select *, unnest(dml_targets) as target from binloom_staging.stg_binlog__statements);

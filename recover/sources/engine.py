@@ -137,3 +137,12 @@ def literal(text: str) -> str:
 def escaped(path: str) -> str:
     """Return a path as a pattern that matches only this path: special characters are escaped."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
+
+
+def columns_of_table(cursor: "DuckDBPyConnection", schema: str, table: str) -> set[str]:
+    """Return the names of the columns of a table or view; none if there is no such table."""
+    # To describe a view would bind it, which reads the footers of all files.
+    found = cursor.execute(
+        "select column_name from duckdb_columns() where schema_name = ? and table_name = ?", [schema, table]
+    )
+    return {name for (name,) in found.fetchall()}

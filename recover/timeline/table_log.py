@@ -8,14 +8,15 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from recover.sources import missing_parts
-from recover.sources.engine import fetched, literal, registered, unchanged
+from recover.sources.engine import columns_of_table, fetched, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.alterations import moves_keys
-from recover.timeline.baselines import Baseline, sequence_of_file
+from recover.timeline.baselines import Baseline
 from recover.timeline.columns import Columns
 from recover.timeline.components import components
 from recover.timeline.events import Change, Effect, JsonChange, Place, Table, TableEvent
+from recover.timeline.obscuring import obscuring
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -123,7 +124,7 @@ def changes_of(
         with registered(cursor, "found", pa.table({"key_hash": keys, "root": roots})):
             cursor.execute("insert into moved select * from found")
     # A mart that an older binloom built lacks these columns until it is built again.
-    has_documents = {"undecoded_columns", "json_changes"} <= _columns(cursor, "row_changes")
+    has_documents = {"undecoded_columns", "json_changes"} <= columns_of_table(cursor, "binloom", "row_changes")
     documents = "undecoded_columns, json_changes" if has_documents else "null, null"
     group = (
         "0"
@@ -157,7 +158,7 @@ def _has_partial_images(cursor: "DuckDBPyConnection", selected: str, parameters:
 
 def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:
     """Return all events that change rows of a table, or may change them, without listing them, in commit order."""
-    found = [*_schema_changes(connection, table), *_obscuring(connection, table)]
+    found = [*_schema_changes(connection, table), *obscuring(connection, table)]
     return sorted(
         (event for event in found if until is None or event.place < until),
         key=lambda event: (event.place, event.reason),
@@ -316,14 +317,6 @@ def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
     return bool(_value(cursor.execute("select count(*) from ends_of_xa")))
 
 
-def _columns(cursor: "DuckDBPyConnection", mart: str) -> set[str]:
-    # To describe a view would bind it, which reads the footers of all files.
-    found = cursor.execute(
-        "select column_name from duckdb_columns() where schema_name = 'binloom' and table_name = ?", [mart]
-    )
-    return {name for (name,) in found.fetchall()}
-
-
 def _value(cursor: "DuckDBPyConnection") -> Any:
     row = cursor.fetchone()
     return row[0] if row is not None else None
@@ -407,78 +400,3 @@ def _effect(event: TableEvent) -> Effect | None:
 def _reason(statement_type: str, actions: Sequence[str]) -> str:
     partition = next((action for action in actions if "partition" in action.split(" ")[0]), None)
     return f"{statement_type} ({partition.replace('_', ' ')})" if partition is not None else statement_type
-
-
-_UNCOMMITTED: Final = {
-    "rollback": "a rolled-back transaction, whose changes remain in tables of an engine without transactions",
-    "none": "a transaction whose end is not in the log",
-    "unknown": "changes that ROLLBACK TO SAVEPOINT may have taken back",
-}
-"""Outcomes of changes that may have remained, in words."""
-
-_OBSCURING_QUERIES: Final = {
-    "rows in quarantine": """
-        select epoch, file_sequence, min(start_pos), binlog_file from binloom.quarantined_row_events
-        where source_id = $source and coalesce(schema_name = $schema, true) and coalesce(table_name = $table, true)
-        group by epoch, file_sequence, binlog_file, transaction_pos""",
-    "an incident of the server": """
-        select epoch, null, start_pos, binlog_file from binloom_quality.lost_events where source_id = $source""",
-    "a gap in the followed log": """
-        select from_epoch, null, from_pos, from_file from binloom_quality.stream_gaps where source_id = $source""",
-    "a part that was not read": """
-        select epoch, null, segment_start, binlog_file from binloom_quality.failed_segments
-        where source_id = $source
-        union all
-        select epoch, null, range_start, binlog_file from binloom_quality.uncovered_bytes
-        where source_id = $source and defect != 'overlap'""",
-    "missing files or transactions": """
-        select following_epoch, null, 0, following_binlog_file from binloom_quality.file_breaks
-        where source_id = $source and following_binlog_file is not null""",
-    "a statement in the log": """
-        select first_epoch, null, first_pos, first_binlog_file from binloom_quality.statement_format_changes
-        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
-            and coalesce(lower(table_name) = lower($table), true)
-        union
-        select last_epoch, null, last_pos, last_binlog_file from binloom_quality.statement_format_changes
-        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
-            and coalesce(lower(table_name) = lower($table), true)""",
-}
-
-
-def _obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
-    for reason, query in _OBSCURING_QUERIES.items():
-        names = {name: value for name, value in table.parameters.items() if f"${name}" in query}
-        for epoch, file_sequence, pos, file in connection.execute(query, names).fetchall():
-            sequence = sequence_of_file(file) if file_sequence is None else file_sequence
-            yield TableEvent(Place(epoch, sequence, pos), Effect.OBSCURES, reason, file)
-    yield from _uncommitted(connection, table)
-
-
-def _uncommitted(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
-    """Yield the transactions with rows of a table of which it is not certain whether they remained."""
-    is_uncommitted = "outcome = 'none' or (outcome = 'rollback' and xa_xid is null)"
-    # Neither a mart that an older binloom built nor a copy of one has the column.
-    has_ranges = "rolled_back_ranges" in _columns(connection, "transactions")
-    may_be_unknown = "rolled_back_ranges is not null" if has_ranges else "true"
-    # Few logs have such a transaction, and a search for its rows opens every file of the table.
-    files = connection.execute(
-        "select distinct binlog_file from binloom.transactions"
-        f" where source_id = $source and ({is_uncommitted} or {may_be_unknown})",
-        {"source": table.source_id},
-    ).fetchall()
-    if not files:
-        return
-    rows = connection.execute(
-        f"""select epoch, file_sequence, min(changes.start_pos), binlog_file, changes.outcome
-        from binloom.row_changes as changes
-        left join (select epoch, binlog_file, start_pos as transaction_pos, outcome from binloom.transactions
-            where source_id = $source and ({is_uncommitted})) as uncommitted
-            using (epoch, binlog_file, transaction_pos)
-        where source_id = $source and schema_name = $schema and table_name = $table
-            and binlog_file in ({", ".join(literal(file) for (file,) in files)})
-            and (changes.outcome = uncommitted.outcome or changes.outcome = 'unknown')
-        group by epoch, file_sequence, binlog_file, transaction_pos, changes.outcome""",
-        table.parameters,
-    ).fetchall()
-    for epoch, file_sequence, pos, file, outcome in rows:
-        yield TableEvent(Place(epoch, file_sequence, pos), Effect.OBSCURES, _UNCOMMITTED[outcome], file)
