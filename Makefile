@@ -39,7 +39,7 @@ test: setup  ## a sample of all tests, ten minutes; those whose server is missin
 deep: lint  ## all SQL linted, all tests on all servers, with many more random rounds and kills; hours
 	@BINLOOM_DEPTH=full BINLOOM_REQUIRE_SERVERS=1 $(BIN)/python -m pytest $(IN_PARALLEL) $(PYTEST_ARGS)
 
-check: setup  ## what a change needs at least: types, linters, quick tests without Spark and servers; two minutes
+check: setup  ## what a change needs at least: types, linters, quick tests without Spark and servers; two to three minutes
 	@bash .ci/lint $(BIN) changed
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not slow and not mysql and not mariadb and not mysql56 and not mariadb118" $(PYTEST_ARGS)
 
