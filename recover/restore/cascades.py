@@ -17,6 +17,7 @@ from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of
+from recover.undo.rows.literals import TEXTS
 from recover.undo.tables.table import Column, ForeignKey, Table, TableName
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _INACTIVE: Final = frozenset({"RESTRICT", "NO ACTION"})
 _KEEPING: Final = _INACTIVE | {"SET NULL", "SET DEFAULT"}
 """Rules for the deletion of a parent that leave its children in their table."""
-_TEXT_TYPES: Final = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _SCRATCH: Final = "Restore the dump and the log on a scratch server; it runs the foreign keys."
 _NOT_LOGGED: Final = "which not every server logs"
 
@@ -70,13 +70,15 @@ class LostKeys:
         ]
         table, parent = ".".join(self.key.table), ".".join(self.key.parent)
         with registered(self.connection, "batch", rows):
-            if self._finds(equal):
+            if self._finds("child", self.name, equal):
                 raise RestoreRefusedError(
                     f"Rows of {parent} were deleted, or got another key, and rows of {table} refer to them: foreign key"
                     f" {self.key.name} may have changed these rows, {_NOT_LOGGED}.",
                     hint=_SCRATCH,
                 )
-            if self.undecided and self._finds([*maybe, "(child.is_odd or lost.is_odd)"]):
+            # Each pair of texts is compared. Few texts are outside ASCII, and one of each pair is.
+            odd_child, odd_lost = "(select * from child where is_odd)", f"(select * from {self.name} where is_odd)"
+            if self.undecided and (self._finds(odd_child, self.name, maybe) or self._finds("child", odd_lost, maybe)):
                 raise RestoreRefusedError(
                     f"Rows of {parent} were deleted, or got another key, and rows of {table} may refer to them: only"
                     f" the server knows which texts outside ASCII its collation takes for equal. Foreign key"
@@ -84,11 +86,11 @@ class LostKeys:
                     hint=_SCRATCH,
                 )
 
-    def _finds(self, conditions: Iterable[str]) -> bool:
+    def _finds(self, child: str, lost: str, conditions: Iterable[str]) -> bool:
         columns = _compared([quoted(name) for name in self.key.columns], self.undecided)
         found = self.connection.execute(
             f"""with child as materialized (select distinct {columns} from batch)
-            select 1 from child, {self.name} as lost where {" and ".join(conditions)} limit 1"""
+            select 1 from {child} as child, {lost} as lost where {" and ".join(conditions)} limit 1"""
         ).fetchall()
         return bool(found)
 
@@ -161,8 +163,8 @@ def _assert_shown(source: DumpedLog, key: ForeignKey, moment: Moment) -> None:
     unseen = f"Foreign key {key.name} may have changed rows of {table}, {_NOT_LOGGED}"
     hidden = (Effect.OBSCURES, Effect.REPLACES)
     # Those of the restored table itself have consequences of their own.
-    parents = [] if key.parent == key.table else [LoggedTable(SOURCE, *key.parent)]
-    events = [event for one in parents for event in events_of(source.log.connection, one, moment.place)]
+    is_own = key.parent == key.table
+    events = [] if is_own else events_of(source.log.connection, LoggedTable(SOURCE, *key.parent), moment.place)
     if event := next((one for one in events if one.effect in hidden and one.place >= source.place), None):
         raise RestoreRefusedError(
             f"{unseen}: the log does not show which rows of {parent} were deleted, or got another key, because of"
@@ -209,7 +211,7 @@ def _lost(key: ForeignKey, moment: Moment, undecided: Collection[int]) -> str:
 
 def _is_undecided(column: Column | None) -> bool:
     """Return whether only the server knows which texts of a column are equal."""
-    if column is None or column.data_type not in _TEXT_TYPES:
+    if column is None or column.data_type not in TEXTS:
         return False
     return not (column.collation or "").endswith("_bin") and column.character_set != "binary"
 
