@@ -30,15 +30,8 @@ if TYPE_CHECKING:
 BASELINE: Final = "dump"
 """The identifier of the rows of the dump among baselines."""
 
-# Files that are decoded on the spot know no end of a missing part. The first and the last statement of a table may be
-# before the dump and after the moment, so each one is needed.
+# Files that are decoded on the spot know no end of a missing part.
 _TABLES: Final = """
-create or replace view binloom_quality.statement_format_changes as
-select
-    source_id, target.schema_name, target.table_name, 1 as statements,
-    epoch as first_epoch, binlog_file as first_binlog_file, start_pos as first_pos,
-    epoch as last_epoch, binlog_file as last_binlog_file, start_pos as last_pos
-from (select *, unnest(dml_targets) as target from binloom_staging.stg_binlog__statements);
 alter table binloom_quality.stream_gaps add column to_epoch integer;
 alter table binloom_quality.stream_gaps add column to_file varchar;
 alter table binloom_quality.stream_gaps add column to_pos bigint;
