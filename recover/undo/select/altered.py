@@ -415,14 +415,13 @@ def _keys(
         return keys if table.primary_key else (None, None)
     from recover.selection.filters import key_text
 
-    ordered = [column.name for column in table.columns if column.name in table.primary_key]
     texts: list[str] = []
     before: Mapping[str, str | None] = {}
     for image in images:
         if image is None:
             continue
         before = {**before, **image}
-        parts = [before.get(name) for name in ordered]
+        parts = [before.get(name) for name in table.logged_key]
         if any(part is None for part in parts):
             return None
         texts.append(key_text(part or "" for part in parts))

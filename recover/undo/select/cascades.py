@@ -414,8 +414,8 @@ def _added(connection: "DuckDBPyConnection", table: Table) -> str:
 
 
 def _key_of(table: Table, image: str) -> str:
-    """Return an expression of the primary key of an image, as `pk_values` has it: in the order of the table."""
-    parts = (f"{image}[{literal(name)}]" for name in table.by_name if name in table.primary_key)
+    """Return an expression of the primary key of an image, as `pk_values` has it."""
+    parts = (f"{image}[{literal(name)}]" for name in table.logged_key)
     return " || '|' || ".join(f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts)
 
 

@@ -313,7 +313,7 @@ def _identity(table: Table, image: str, unless_absent: str | None = None) -> str
 def key_of_row(table: Table, row: Row) -> str:
     """Return the key of a row as `keys_of_rows` has it; a text for people if the table has no key."""
     if table.primary_key:
-        return key_text(str(row[name]) for name in table.by_name if name in table.primary_key)
+        return key_text(str(row[name]) for name in table.logged_key)
     if table.row_key:
         return " | ".join(str(row[name]).replace("|", "||") for name in table.row_key)
     return key_text(map(str, row.values()))

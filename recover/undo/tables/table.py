@@ -153,6 +153,11 @@ class Table:
         return min(usable, key=len, default=())
 
     @cached_property
+    def logged_key(self) -> tuple[str, ...]:
+        """The columns of the primary key in the order of `pk_values`, which is that of the table."""
+        return tuple(column.name for column in self.columns if column.name in self.primary_key)
+
+    @cached_property
     def generated_key(self) -> tuple[str, ...]:
         """The columns of the row key that the server computes."""
         return tuple(name for name in self.row_key if self.by_name[name].is_generated)
