@@ -18,6 +18,10 @@ _UNCOMMITTED: Final = {
 }
 """Outcomes of changes that may have remained, in words."""
 
+_OF_STATEMENTS: Final = """source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
+    and coalesce(lower(table_name) = lower($table), true)"""
+"""Whether a statement may be one on a table. Its tables are NULL if they are not known."""
+
 _OBSCURING_QUERIES: Final = {
     "rows in quarantine": """
         select epoch, file_sequence, min(start_pos), binlog_file from binloom.quarantined_row_events
@@ -36,14 +40,12 @@ _OBSCURING_QUERIES: Final = {
     "missing files or transactions": """
         select following_epoch, null, 0, following_binlog_file from binloom_quality.file_breaks
         where source_id = $source and following_binlog_file is not null""",
-    "a statement in the log": """
+    "a statement in the log": f"""
         select first_epoch, null, first_pos, first_binlog_file from binloom_quality.statement_format_changes
-        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
-            and coalesce(lower(table_name) = lower($table), true)
+        where {_OF_STATEMENTS}
         union
         select last_epoch, null, last_pos, last_binlog_file from binloom_quality.statement_format_changes
-        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
-            and coalesce(lower(table_name) = lower($table), true)""",
+        where {_OF_STATEMENTS}""",
 }
 
 
@@ -60,9 +62,7 @@ def obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableE
 
 def _statements_between(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
     """Yield the statements in the log between the first and the last one of a table, which the mart has."""
-    of_table = """source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
-        and coalesce(lower(table_name) = lower($table), true)"""
-    of_mart = f"from binloom_quality.statement_format_changes where {of_table}"
+    of_mart = f"from binloom_quality.statement_format_changes where {_OF_STATEMENTS}"
     # Few tables have any, and a search for them reads the targets of all statements.
     has_more = connection.execute(f"select bool_or(statements > 2) {of_mart}", table.parameters).fetchone()
     if has_more in (None, (False,), (None,)):
@@ -74,7 +74,7 @@ def _statements_between(connection: "DuckDBPyConnection", table: Table) -> Itera
         f"""select distinct epoch, binlog_file, start_pos from (
             select *, unnest(dml_targets, max_depth := 2)
             from {".".join(STATEMENTS)} where source_id = $source and len(dml_targets) > 0
-        ) where {of_table} and (epoch, binlog_file, start_pos) not in (
+        ) where {_OF_STATEMENTS} and (epoch, binlog_file, start_pos) not in (
             select unnest([(first_epoch, first_binlog_file, first_pos), (last_epoch, last_binlog_file, last_pos)])
             {of_mart}
         )""",
