@@ -4,19 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
 from ingest.binlog.filters import matches
 from recover.notes import Kind, Note
-from recover.selection.condition import is_filtered_table, place_condition
+from recover.selection.condition import is_filtered_table, statement_condition
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.masked_columns import masked_tables
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _ORDER: Final = ("source_id", "epoch", "file_sequence", "start_pos", "payload_ordinal")
 
@@ -89,22 +86,11 @@ def found_schema_changes(log: Log, filters: Filters) -> Iterator[SchemaChange]:
 def _cells(log: Log, filters: Filters) -> Iterator[Cells]:
     from sqlglot import exp
 
-    query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(_condition(filters)).order_by(*_ORDER)
+    of_part = Filters(sources=filters.sources, files=filters.files, since=filters.since, until=filters.until)
+    query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(statement_condition(of_part)).order_by(*_ORDER)
     for cells in log.rows(query):
         if _concerns(dict(zip(COLUMNS, cells, strict=True)), filters):
             yield cells
-
-
-def _condition(filters: Filters) -> "exp.Expr":
-    """Return the condition of place and time."""
-    from sqlglot import exp
-
-    conditions = [place_condition(Filters(sources=filters.sources, files=filters.files))]
-    for moment, compared in ((filters.since, exp.GTE), (filters.until, exp.LT)):
-        if moment is not None:
-            at = exp.cast(exp.Literal.string(f"{moment:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
-            conditions.append(compared(this=exp.column("event_timestamp"), expression=at))
-    return exp.and_(*conditions)
 
 
 def _concerns(change: Mapping[str, Any], filters: Filters) -> bool:

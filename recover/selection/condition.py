@@ -142,6 +142,14 @@ def place_condition(filters: Filters) -> "exp.Expr":
     return exp.and_(*conditions) if conditions else exp.true()
 
 
+def statement_condition(filters: Filters) -> "exp.Expr":
+    """Return the condition of place and time for statements, which have no partitions of hours."""
+    from sqlglot import exp
+
+    conditions = [*_of_position(filters), *_of_time(filters)]
+    return exp.and_(*conditions) if conditions else exp.true()
+
+
 def is_filtered_table(filters: Filters, schema: str, table: str) -> bool:
     """Return whether the filters of schemas and tables allow a table."""
     return (not filters.schemas or _matches(schema, filters.schemas)) and (
@@ -155,6 +163,18 @@ def is_filtered_table(filters: Filters, schema: str, table: str) -> bool:
 def _of_place(filters: Filters) -> Iterator["exp.Expr"]:
     from sqlglot import exp
 
+    yield from _of_position(filters)
+    # The partition repeats the condition on the time, for engines that prune only by the partition's own column.
+    if filters.since is not None:
+        yield exp.GTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.first_hour))
+    if filters.until is not None:
+        yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.last_hour))
+    yield from _of_time(filters)
+
+
+def _of_position(filters: Filters) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
     if filters.sources:
         yield is_one_of("source_id", filters.sources)
     if filters.files:
@@ -163,15 +183,15 @@ def _of_place(filters: Filters) -> Iterator["exp.Expr"]:
         yield exp.GTE(this=exp.column("start_pos"), expression=exp.Literal.number(filters.from_pos))
     if filters.to_pos is not None:
         yield exp.LT(this=exp.column("start_pos"), expression=exp.Literal.number(filters.to_pos))
-    # The partition repeats the condition on the time, for engines that prune only by the partition's own column.
-    if filters.since is not None:
-        moment = exp.cast(exp.Literal.string(f"{filters.since:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
-        yield exp.GTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.first_hour))
-        yield exp.GTE(this=exp.column("event_timestamp"), expression=moment)
-    if filters.until is not None:
-        moment = exp.cast(exp.Literal.string(f"{filters.until:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
-        yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.last_hour))
-        yield exp.LT(this=exp.column("event_timestamp"), expression=moment)
+
+
+def _of_time(filters: Filters) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
+    for moment, compared in ((filters.since, exp.GTE), (filters.until, exp.LT)):
+        if moment is not None:
+            at = exp.cast(exp.Literal.string(f"{moment:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
+            yield compared(this=exp.column("event_timestamp"), expression=at)
 
 
 def _transaction(text: str) -> "exp.Expr":

@@ -1,10 +1,11 @@
 """Statements in a selected part of the log that an undo of its rows does not take back."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from ingest.words import counted
-from recover.selection.condition import is_filtered_table
+from recover.selection.condition import is_filtered_table, statement_condition
 from recover.selection.filters import Filters
 
 if TYPE_CHECKING:
@@ -25,28 +26,16 @@ _STATEMENTS: Final = """
         select *, unnest(dml_targets) as target from binloom_staging.stg_binlog__statements where {is_within}
     )"""
 
-_CONDITIONS: Final = {
-    "since": "event_timestamp >= $since",
-    "until": "event_timestamp < $until",
-    "files": "list_contains($files, binlog_file)",
-    "from_pos": "start_pos >= $from_pos",
-    "to_pos": "start_pos < $to_pos",
-}
-
 
 def statements_within(connection: "DuckDBPyConnection", source_id: str, filters: Filters) -> Iterator[str]:
     """Yield what a script does not contain: the statements in the part of the log that the filters select."""
     if filters != Filters(**{name: getattr(filters, name) for name in _OF_PARTS}):
         return
-    given: dict[str, Any] = {name: getattr(filters, name) for name in _CONDITIONS}
-    given = {name: value for name, value in given.items() if value not in (None, ())}
-    is_within = " and ".join(["source_id = $source", *(_CONDITIONS[name] for name in given)])
-    parameters = given | {"source": source_id} | ({"files": [*filters.files]} if filters.files else {})
+    is_within = statement_condition(replace(filters, sources=(source_id,))).sql("duckdb")
     rows = connection.execute(
         f"""select kind, name, arg_min(binlog_file || ':' || start_pos, (epoch, binlog_file, start_pos)), count(*)
         from ({_STATEMENTS.format(is_within=is_within)}) group by kind, name
-        order by min((epoch, binlog_file, start_pos))""",
-        parameters,
+        order by min((epoch, binlog_file, start_pos))"""
     ).fetchall()
     selected = [row for row in rows if row[1] is None or _is_selected(filters, row[1])]
     for kind, name, first, count in selected[:_SHOWN]:
