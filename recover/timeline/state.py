@@ -64,8 +64,8 @@ class State:
     gaps_in_knowledge: tuple[str, ...]
     baseline: Baseline | None
     _connection: "DuckDBPyConnection"
-    _events: Sequence[TableEvent] = ()
-    _versions: Mapping[str, Columns] = field(default_factory=dict)
+    _events: Sequence[TableEvent]
+    _versions: Mapping[str, Columns]
     rows_read: int = field(default=0, init=False)
     rows_unknown: int = field(default=0, init=False)
     rows_doubtful: int = field(default=0, init=False)

@@ -37,7 +37,8 @@ class Rows(State):
 
     def __init__(self, found: Sequence[Row]) -> None:
         moment = Moment(Place(0, 1, 100), "binlog.000001", None, None)
-        super().__init__(LoggedTable("s", "shop", "boats"), moment, ("id", "kind", "twice"), None, (), None, None)  # type: ignore[arg-type]
+        table, columns = LoggedTable("s", "shop", "boats"), ("id", "kind", "twice")
+        super().__init__(table, moment, columns, None, (), None, None, (), {})  # type: ignore[arg-type]
         self.found = found
 
     def rows(self) -> Iterator[Row]:
