@@ -11,6 +11,7 @@ from ingest.errors import SourceError, UsageError
 from ingest.sources.address import ServerAddress
 from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, filled_columns, read_definitions
 from ingest.sources.consistent_read import TransactionReader, reading_error
+from ingest.sources.dump import TableName
 from ingest.sources.server import Server, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.triggers import tables_with_triggers
@@ -18,7 +19,6 @@ from ingest.sources.triggers import tables_with_triggers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TableName = tuple[str, str]
 _OTHER_WAY: Final = "Restore the tables without comparing them."
 
 

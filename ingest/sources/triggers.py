@@ -4,9 +4,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from ingest.sources.dump import TableName
 from ingest.sources.server import Server
-
-TableName = tuple[str, str]
 
 _NAME: Final = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _SCHEMA_OR_TRIGGER: Final = re.compile(
