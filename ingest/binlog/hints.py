@@ -21,8 +21,9 @@ LABEL_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
 class ColumnHint:
     """A column as a snapshot describes it. `charset` is None for types without a character set.
 
-    `sizes` contains the numbers after the type's name: characters, or precision and scale. `fraction_digits` is
-    0 for types that are not temporal. `is_nullable` is None when the snapshot does not record it.
+    `data_type` is empty if only the name of the column is known. `sizes` contains the numbers after the type's name:
+    characters, or precision and scale. `fraction_digits` is 0 for types that are not temporal. `is_nullable` is None
+    when the snapshot does not record it.
     """
 
     name: str
@@ -170,7 +171,7 @@ def place_of(binlog_file: Any, position: Any) -> Place:
 
 
 def _hint(row: Mapping[str, Any]) -> ColumnHint:
-    data_type = str(row["data_type"]).lower()
+    data_type = str(row["data_type"] or "").lower()
     column_type = str(row.get("column_type") or data_type)
     charset = row.get("character_set")
     if charset is None and data_type in _BINARY_TYPES:

@@ -244,9 +244,9 @@ def with_hints(table_map: TableMap, body: bytes, definitions: tuple[Definition, 
     """Return the table map with its id, completed by a definition of the table that fits it.
 
     The event's own metadata has priority. Only a definition can provide UUID, INET4, INET6 and the digits of old
-    temporal types. A definition counts only as a whole: as many columns, each of a compatible type. When several
-    definitions fit, a column that they complete differently stays as the event describes it. The id is a hash of the
-    event's bytes, of the facts that the definitions added, and of the facts that are unknown.
+    temporal types. A definition counts only as a whole: as many columns, each of a compatible type. A column of
+    unknown type stays as the event describes it, and so does one that several fitting definitions complete differently.
+    The id is a hash of the event's bytes, of the facts that the definitions added, and of the facts that are unknown.
     """
     columns, hint = table_map.columns, table_map.hint
     fitting = [found for one in definitions if (found := fitting_hints(columns, one)) is not None]
@@ -258,6 +258,7 @@ def with_hints(table_map: TableMap, body: bytes, definitions: tuple[Definition, 
         for one in fitting
     }
     disputed = {ordinal for ordinal, known in enumerate(zip(*completed, strict=True)) if len(set(known)) > 1}
+    disputed |= {ordinal for one in fitting for ordinal, known in enumerate(one) if not known.data_type}
     if completed:
         some = next(iter(completed))
         agreed = tuple(column if column.ordinal in disputed else some[column.ordinal] for column in columns)
@@ -302,6 +303,8 @@ def fitting_hints(columns: tuple[Column, ...], definition: Definition) -> Defini
 
 
 def _may_describe(known: ColumnHint, column: Column) -> bool:
+    if not known.data_type:
+        return True
     fixed_size = FIXED_BINARY.get(known.data_type.upper(), column.metadata)
     return known.data_type in _COMPATIBLE.get(column.type, frozenset()) and column.metadata == fixed_size
 

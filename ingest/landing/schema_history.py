@@ -408,9 +408,9 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
 
 
 def _carried(version: Version) -> Definition | None:
-    """Return the definition that was carried back; None if later statements changed types of its columns."""
+    """Return the definition that was carried back, without the types of columns that later statements changed."""
     columns = version.carried.columns if version.carried is not None else None
-    return definition_of(columns) if columns and all(row["data_type"] is not None for row in columns) else None
+    return definition_of(columns) if columns else None
 
 
 def _filled(definition: Definition, other: Definition) -> Definition:

@@ -212,6 +212,28 @@ def test_rows_between_statements(mysql_server: Server) -> None:
     ]
 
 
+def test_a_changed_type_hides_the_values_of_its_own_column(mariadb_server: Server) -> None:
+    table = "id int unsigned primary key, e enum('x','ü'), n int, u uuid"
+    mariadb_server.execute("create database changed_types", f"create table changed_types.t ({table}) charset latin1")
+    mariadb_server.flush()
+    mariadb_server.execute(
+        "use changed_types",
+        "insert into t values (4000000000, 'ü', 1, '12345678-1234-1234-1234-123456789012')",
+        "alter table t modify n bigint unsigned",
+        "insert into t values (4000000001, 'x', 9223372036854775808, null)",
+    )
+    path = mariadb_server.flush()
+    hints = hints_by_file(snapshot_of(mariadb_server.host, mariadb_server.port), [path])[path]
+    decoded = list(open_binlog(path, hints=hints).batches())
+    rows = [row["after_values"] for kind, batch in decoded if kind == "row_events" for row in batch.to_pylist()]
+    assert rows == [
+        ["4000000000", "ü", "1", "12345678-1234-1234-1234-123456789012"],
+        ["4000000001", "x", "9223372036854775808", None],
+    ]
+    maps = [one["unknown_hints"] for kind, batch in decoded if kind == "table_maps" for one in batch.to_pylist()]
+    assert maps == [[{"ordinal": 2, "hint": "sign"}], None]
+
+
 def test_in_one_go(log: Log, home: Path, truth: list[Change], request: Any) -> None:
     source = f"{request.node.callspec.id}_whole"
     land(log, home, source, log.names)
