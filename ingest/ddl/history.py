@@ -115,7 +115,7 @@ class Version:
     evidence
         Where the columns come from, or why there are none; None if nothing is known of the table.
     carried
-        What a later snapshot and the statements before it tell of the columns, where nothing else is known.
+        What a later snapshot and the statements before it tell of the columns, where nothing is known for sure.
     """
 
     place: Place
@@ -129,7 +129,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A statement on a table that is not known.
+    """A statement on a table that is not known for sure.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class _Fold:
         # Tables that do not exist, and schemas without tables that nothing has mentioned.
         self._absent: dict[TableId, Evidence] = {}
         self._new_schemas: set[str | None] = set()
-        # The statements on tables with an unknown definition since the last gap, by the names that the tables have now.
+        # The statements on tables without a sure definition since the last gap, by the names that the tables have now.
         self._unapplied: dict[TableId, list[_Step]] = {}
         # Whether a snapshot listed the tables, and whether one listed the schemas.
         self._has_observed = self._has_schemas = False
@@ -333,9 +333,10 @@ class _Fold:
             self._new_schemas.add(action.schema_name)
 
     def _hold(self, place: Place, table: TableId, action: Action) -> None:
-        """Keep a statement on a table that is not known, for a later snapshot of the table."""
-        is_there = table in self._shapes.tables or table in self._absent
-        if is_there or action.table_name is None or action.action.startswith(("create_", "drop_table")):
+        """Keep a statement on a table that is not known for sure, for a later snapshot of the table."""
+        certainty, _ = self._known.get(table, (Certainty.LOST, None))
+        is_known = table in self._absent or certainty is not Certainty.LOST
+        if is_known or action.table_name is None or action.action.startswith(("create_", "drop_table")):
             for one in self._concerned(action):
                 self._unapplied.pop(one, None)
             return

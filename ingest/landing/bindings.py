@@ -190,9 +190,7 @@ class TableNames:
         for (first, of_position), (_, following) in pairwise([*steps, (FOREVER, [])]):
             version = _confirmed(of_position)
             own = version if version.columns is not None else None
-            later = _shown_before(following, is_known=version.evidence is not None) or (
-                version.carried if own is None else None
-            )
+            later = _shown_before(following, is_known=version.evidence is not None) or version.carried
             found = []
             if own is not None and later is not None and _shape(own) == _shape(later):
                 found.append((later, Certainty.CERTAIN in (own.certainty, later.certainty)))

@@ -222,6 +222,15 @@ def test_a_later_snapshot_is_true_since_the_last_statement_before_it(home: Home)
     ]
 
 
+def test_a_statement_that_did_nothing_yields_to_a_later_snapshot(home: Home) -> None:
+    created, altered = home.land("create table if not exists t (a int, b int)", "alter table t add c int")
+    home.snapshot(("binlog.000002", 4), t="p:int q:int c:int")
+    home.table_map("before", "t", "a:int b:int")
+    home.table_map("behind", "t", "a:int b:int c:int")
+    assert home.bindings("before")[1] == (created, "p q", "inferred", None)
+    assert home.bindings("behind")[2] == (altered, "p q c", "inferred", None)
+
+
 def test_a_snapshot_that_contradicts_leaves_two_names(home: Home) -> None:
     created, later = home.land("create table t (a int)", "insert into t values (1)")
     home.snapshot(("binlog.000001", later), t="b:int")
