@@ -1,6 +1,6 @@
 """Known definitions of tables at every position of a log, from snapshots and the statements after them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
@@ -227,15 +227,23 @@ class _Fold:
                 self._apply_beside_columns(event)
 
     def _observe(self, place: Place, seen: Observation) -> None:
-        self._has_observed = True
-        self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
-        columns = (row for rows in seen.tables.values() for row in rows)
+        if seen.has_place:
+            # Tables and schemas that it lacks do not exist there.
+            self._has_observed = True
+            self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
+        tables = {one: rows for one, rows in seen.tables.items() if seen.has_place or self._may_be(one, rows)}
+        columns = (row for rows in tables.values() for row in rows)
         self._shapes.observe(columns, seen.defaults, seen.keys, has_place=seen.has_place)
         certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
-        for table in seen.tables:
+        for table in tables:
             self._carry_back(table, Evidence(seen.snapshot_id))
             self._know(table, certainty, Evidence(seen.snapshot_id))
             self._note(place, table, is_observed=True)
+
+    def _may_be(self, table: TableId, rows: Iterable[Mapping[str, Any]]) -> bool:
+        """Return whether a table may be as a snapshot without a position shows it: it is unknown, or looks the same."""
+        certainty, _ = self._known.get(table, (None, None))
+        return certainty is not Certainty.CERTAIN or _outline(self._columns(table) or ()) == _outline(rows)
 
     def _carry_back(self, table: TableId, evidence: Evidence) -> None:
         """Tell what the table was before the statements that it was not known at."""
@@ -424,6 +432,13 @@ class _Fold:
 _RENAMED_UNKNOWN: Final = "renamed from a table that is not known"
 
 
+def _outline(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+    """Return names, types and keys of the columns that a server shows."""
+    shown = (row for row in rows if not is_hash(row["column_name"], row["extra"] or ""))
+    in_order = sorted(shown, key=lambda row: row["ordinal_position"])
+    return [(lowered(row["column_name"]), row["data_type"], bool(row["primary_key_ordinal"])) for row in in_order]
+
+
 def _model_of(action: Action) -> TableId:
     """Return the table whose definition an action takes over or changes."""
     if action.action == "create_like":
@@ -431,71 +446,3 @@ def _model_of(action: Action) -> TableId:
     if action.action == "create_table":
         return "", ""
     return action.schema_name or "", action.table_name or ""
-
-
-def last_shown(
-    table: TableId,
-    columns: Sequence[Mapping[str, Any]],
-    actions: Sequence[tuple[Place, Action]],
-    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
-) -> Place:
-    """Return the position of the last statement whose outcome a snapshot without a position shows.
-
-    As far as can be told, the snapshot was taken after that statement. Return `BEGINNING` when it shows the
-    outcome of no statement.
-
-    Parameters
-    ----------
-    table, columns
-        A table of the snapshot, and its rows of `schema_columns` there.
-    actions
-        Statements of the log with their positions, in order.
-    is_same
-        Tells whether two rows of `schema_columns` define columns whose values read the same.
-    """
-    names = {lowered(row["column_name"]): row for row in columns}
-    for place, action in reversed(actions):
-        if _shows(table, names, action, is_same):
-            return place
-    return BEGINNING
-
-
-def _shows(
-    table: TableId,
-    names: Mapping[str, Mapping[str, Any]],
-    action: Action,
-    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
-) -> bool:
-    """Return whether these columns of a table look like the result of an action that changes its definition."""
-    if action.action in ("rename_table", "create_like") and action.other_table_name is not None:
-        made = (action.other_schema_name or "", action.other_table_name)
-        if action.action == "rename_table":
-            return made == table
-    if (action.schema_name or "", action.table_name or "") != table:
-        return False
-    defined = list(Shape([*action.columns]).column_rows(table))
-    has_defined = bool(defined) and all(
-        (found := names.get(lowered(row["column_name"]))) is not None and is_same(found, row) for row in defined
-    )
-    match action.action:
-        case "create_table":
-            return has_defined and len(defined) == len(names)
-        case "create_like" | "create_select":
-            return True
-        case "add_column":
-            return has_defined
-        case "modify_column":
-            is_renamed = lowered(action.column_name or "") not in {lowered(row["column_name"]) for row in defined}
-            return has_defined and not (is_renamed and lowered(action.column_name or "") in names)
-        case "rename_column":
-            is_new = lowered(action.columns[0].name) in names
-            return is_new and lowered(action.column_name or "") not in names
-        case "drop_column":
-            return lowered(action.column_name or "") not in names
-        case "add_primary_key" | "drop_primary_key":
-            key = {name for name, row in names.items() if row["primary_key_ordinal"]}
-            return key == {lowered(name) for name in action.key_columns}
-        case "convert_character_set":
-            texts = [row["character_set"] for row in names.values() if row["character_set"]]
-            return all(action.character_set in (None, character_set) for character_set in texts)
-    return False

@@ -27,10 +27,10 @@ from ingest.ddl.history import (
     Observation,
     Place,
     Version,
-    last_shown,
     shapes_after,
     versions_of,
 )
+from ingest.ddl.last_shown import last_shown
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.spelling import distinguishes_case, folded

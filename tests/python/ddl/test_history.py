@@ -3,7 +3,8 @@
 from typing import Any
 
 from ingest.ddl.actions import Action, Column
-from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, last_shown, versions_of
+from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, versions_of
+from ingest.ddl.last_shown import last_shown
 from ingest.ddl.statements import actions_of
 
 T, U = ("s", "t"), ("s", "u")
@@ -133,6 +134,21 @@ def test_a_table_that_may_have_been_there_has_the_names_of_the_statement() -> No
     assert named([seen(b="int"), Hole(), created])[-1] == ({"b": "int"}, Certainty.LOST)
 
 
+def test_a_snapshot_without_a_position_does_not_tell_that_there_was_no_table() -> None:
+    created = statement("create_table", columns=(column("a", "int"),), is_conditional=True)
+    others = {U: rows(U, b="int")}
+    assert named([Observation(others), created])[-1] == ({"a": "int"}, Certainty.CERTAIN)
+    assert named([Observation(others, has_place=False), created])[-1] == ({"a": "int"}, Certainty.LOST)
+
+
+def test_an_old_dump_does_not_speak_against_the_log() -> None:
+    created = statement("create_table", columns=(column("y", "int"), column("x", "int")))
+    dump = Observation({T: rows(T, x="int", y="int")}, has_place=False)
+    assert named([created, dump])[1:] == [({"y": "int", "x": "int"}, Certainty.CERTAIN)]
+    # Behind a gap, the log knows less.
+    assert named([created, Hole(), dump])[-1] == ({"x": "int", "y": "int"}, Certainty.ASSUMED)
+
+
 def test_a_table_keeps_its_certainty_under_a_new_name() -> None:
     renamed = statement("rename_table", other_schema_name=U[0], other_table_name=U[1])
     unplaced = Observation({T: rows(T, a="int")}, has_place=False)
@@ -176,6 +192,7 @@ def test_a_database_that_no_snapshot_showed_is_new() -> None:
 
     assert character_set(made, created) is None
     assert character_set(Observation({}, [default]), made, created) == "latin1"
+    assert character_set(Observation({}, [default], has_place=False), made, created) is None
     assert character_set(Observation({}, [{**default, "schema_name": "s"}]), made, created) == "utf8mb4"
 
 
