@@ -21,7 +21,7 @@ from recover.timeline.events import Place, TableEvent
 from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
-    from ingest.ddl.actions import Action
+    from ingest.ddl.actions import Action, Column
     from ingest.ddl.history import Event
     from ingest.ddl.history import Place as Position
     from ingest.ddl.shapes import Shape, Shapes
@@ -239,13 +239,20 @@ def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -
 
 
 def _is_whole(shape: "Shape", needs_character_sets: bool) -> bool:
-    from ingest.ddl.column_types import TEXT_TYPES
-
-    texts = TEXT_TYPES if needs_character_sets else frozenset()
     return shape.has_all_keys and all(
-        column.data_type is not None and (column.data_type not in texts or column.character_set is not None)
+        column.data_type is not None and not (needs_character_sets and _lacks_character_set(column))
         for column in shape.columns
     )
+
+
+def _lacks_character_set(column: "Column") -> bool:
+    """Return whether a column has texts or labels, and its definition lacks the character set that tells them."""
+    from ingest.binlog.hints import enum_members
+    from ingest.ddl.column_types import TEXT_TYPES
+
+    if column.data_type in ("enum", "set") and enum_members(column.column_type or "") is None:
+        return True
+    return column.data_type in TEXT_TYPES and column.character_set is None
 
 
 def _fill_references(shapes: "Shapes") -> None:

@@ -329,6 +329,21 @@ MADE = [
 
 
 @TWO
+def test_a_dump_knows_labels_that_a_statement_leaves_open(server: Server, tmp_path: Path) -> None:
+    """The database, and so the character set of the table, is older than the log."""
+    server.execute("drop database if exists kept", "create database kept character set utf8mb4")
+    server.flush()
+    server.execute("create table kept.t (id int primary key, e enum('a','ü'))", "insert into kept.t values (2, 'ü')")
+    taken = dump(server, tmp_path / "dump.sql")
+    server.execute("update kept.t set id = 9")
+    path = server.flush()
+    restored = restore("kept.t", "--from-dump", taken, "--files", path)
+    assert "(9, _utf8mb4 X'C3BC')" in restored.stdout and "kept.t: 1 row" in restored.stdout
+    undone = binloom_here("undo", "--type", "UPDATE", "--ddl", taken, "--files", path)
+    assert undone.returncode == 0 and "`id`=2" in undone.stdout.replace(" ", ""), undone.stderr
+
+
+@TWO
 def test_a_statement_between_others_of_the_same_table_is_seen(server: Server, tmp_path: Path) -> None:
     server.flush()
     session, change = "set session binlog_format = STATEMENT", "update kept.stated set v = concat(v, 'y')"
