@@ -19,6 +19,9 @@ HEADER_SIZE: Final = 512
 
 _MAGIC: Final = b"ustar"
 _MAGIC_AT: Final = 257
+# macOS adds such a file, with attributes and the same name behind `._`, to each file. Source: RFC 1740.
+_APPLE_DOUBLE: Final = b"\x00\x05\x16\x07"
+_LARGEST_RECORD: Final = 1 << 20
 _NUMBERED: Final = re.compile(r"\.\d{6,}$")
 _MOST_FILES: Final = 20_000
 
@@ -38,9 +41,7 @@ def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
     """
     with open_bytes(archive) as source:
         found = [
-            part
-            for _, part, start, size in _files(archive, source)
-            if _NUMBERED.search(without_suffix(part.name)) or _may_be_binlog(source, start, size)
+            part for _, part, start, size in _files(archive, source) if _may_be_binlog(part.name, source, start, size)
         ]
     if not found:
         raise ArchiveError(
@@ -57,9 +58,15 @@ def files_of_tar(archive: LogPath) -> dict[str, PartOfFile]:
         return {path: part for path, part, _, _ in _files(archive, source)}
 
 
-def _may_be_binlog(source: Bytes, start: int, size: int) -> bool:
-    head = source.read(min(size, 8), start)
-    return bool(head) and (is_binlog(head[:4]) or compression(source, start) is not None)
+def _may_be_binlog(name: str, source: Bytes, start: int, size: int) -> bool:
+    """Return whether a file has to be looked at: an archive in the archive may have binlogs, too."""
+    head = source.read(min(size, HEADER_SIZE), start)
+    if head.startswith(_APPLE_DOUBLE):
+        return False
+    is_numbered = _NUMBERED.search(without_suffix(name)) is not None
+    return is_numbered or (
+        bool(head) and (is_binlog(head[:4]) or is_tar(head) or compression(source, start) is not None)
+    )
 
 
 def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, int, int]]:
@@ -87,7 +94,8 @@ def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, i
         pass  # The bytes behind the last file tell whether any may be missing.
     if source.wait_for(end) < end:
         return
-    mark = source.read(HEADER_SIZE, -(-end // HEADER_SIZE) * HEADER_SIZE)
+    at = -(-end // HEADER_SIZE) * HEADER_SIZE
+    mark = source.read(HEADER_SIZE, at)
     if len(mark) < HEADER_SIZE or any(mark):
         reason = source.damage or ("is cut off" if len(mark) < HEADER_SIZE else "is damaged")
         raise ArchiveError(
@@ -96,6 +104,9 @@ def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, i
             path=str(archive),
             position=end,
         )
+    # Zeros fill the last record.
+    if any(source.read(_LARGEST_RECORD, at)):
+        raise _refused(archive, f"goes on behind its end at position {end}, perhaps with another archive")
 
 
 def _check(archive: LogPath, member: "tarfile.TarInfo") -> None:

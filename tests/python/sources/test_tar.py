@@ -177,9 +177,23 @@ def test_an_archive_needs_a_binlog(tmp_path: Path) -> None:
     assert_sentence(binloom_here("inspect", archive(tmp_path)), 3, "an archive without a binlog")
 
 
-def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
-    inner = archive(tmp_path, *FILES, name="inner.tar", suffix=".gz")
-    assert_sentence(binloom_here("inspect", archive(tmp_path, inner)), 3, "an archive in an archive")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_an_archive_in_an_archive_is_refused(suffix: str, tmp_path: Path) -> None:
+    inner = archive(tmp_path, FILES[1], name="inner.tar", suffix=suffix)
+    assert_sentence(binloom_here("inspect", archive(tmp_path, FILES[0], inner)), 3, "an archive in an archive")
+
+
+def test_an_archive_behind_an_archive_is_refused(tmp_path: Path) -> None:
+    both = tmp_path / "both.tar"
+    both.write_bytes(b"".join(archive(tmp_path, one).read_bytes() for one in FILES))
+    assert_sentence(binloom_here("inspect", both), 3, "goes on behind its end at position", "another archive")
+
+
+def test_what_macos_adds_to_an_archive_is_no_binlog(tmp_path: Path) -> None:
+    attributes = tmp_path / "._binlog.000001"
+    attributes.write_bytes(b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X")
+    plain, other = archive(tmp_path, FILES[0], name="plain.tar"), archive(tmp_path, attributes, FILES[0])
+    assert binloom_here("decode", other).stdout == binloom_here("decode", plain).stdout != ""
 
 
 def test_a_file_that_holds_zeros_where_an_archive_names_a_binlog_is_told(tmp_path: Path) -> None:
