@@ -39,6 +39,11 @@ class Direction(Enum):
     UNDO = "undo"
     REDO = "redo"
 
+    @property
+    def way_in_steps(self) -> str:
+        """What to do if one folded script is impossible."""
+        return "use --by-transaction" if self is Direction.UNDO else "redo one --transaction after the other"
+
 
 @dataclass(frozen=True)
 class UndoOptions:

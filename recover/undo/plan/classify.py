@@ -342,7 +342,8 @@ def _add_operations(
     ordered = in_order(operations)
     if ordered is None and not options.by_transaction:
         for history in planned:
-            reason = "rows exchanged their keys, so that no order of statements is possible: use --by-transaction"
+            way = options.direction.way_in_steps
+            reason = f"rows exchanged their keys, so that no order of statements is possible: {way}"
             plan.refusals.append(Refusal(table, _key_text(table, history), reason))
         planned.clear()
         plan.effects.clear()

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal, Self
 
 from ingest.errors import UsageError
 from recover.timeline.baselines import Baseline
-from recover.undo.options import Mode, UndoOptions
+from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.plan.carried import CarriedRows, CarryError, RunningRows, Turn
 from recover.undo.plan.chains import END, ChainPlanner, Effect, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.plan.classify import Conflict, Refusal, inverse_of, key_text
@@ -246,7 +246,7 @@ class Planner:
             if self._server is None:
                 plan.problems += claims.unseen()
         if not options.by_transaction:
-            self._choose_order(claims, plan)
+            self._choose_order(claims, plan, options.direction)
         elif plan.is_printable:
             self._write_blocks(plan)
         return plan
@@ -353,7 +353,7 @@ class Planner:
             self._spools[part] = path.open("w+b")
         return self._spools[part]
 
-    def _choose_order(self, claims: Claims, plan: Plan) -> None:
+    def _choose_order(self, claims: Claims, plan: Plan, direction: Direction) -> None:
         """Choose the first order of verbs in which every statement can run, or report that there is none."""
         orders = ORDERS if claims.foreign_keys else ORDERS[::-1]
         if self._carried:
@@ -366,7 +366,7 @@ class Planner:
                 self._ranks = {name: claims.rank(self._tables[name]) for name in plan.selected.tables}
                 return
             problems.append(problem)
-        plan.problems.append(f"no order of folded statements is possible ({problems[0]}): use --by-transaction")
+        plan.problems.append(f"no order of folded statements is possible ({problems[0]}): {direction.way_in_steps}")
 
     def statements(self, plan: Plan) -> Iterator[list[str]]:
         """Yield the statements of a printable plan in their order, many at a time; a list is never across blocks."""
