@@ -189,8 +189,6 @@ def _decoded(
         # Many queries follow, and each would look for the ends of prepared transactions again.
         connection.execute("create table found as select * from resolved")
         connection.execute("drop view resolved; alter table found rename to resolved")
-        for one, other in pairwise(scans.values()):
-            assert_same_server(one, other)
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     add_missing_parts(connection, source_id, [*scans.items()], work.failed, has_all_transactions=facts is not None)
     return found(work, hints)
@@ -241,11 +239,14 @@ def _assert_names(filters: Filters, files: "Sequence[BinlogPath]") -> None:
 
 
 def scans_of(files: "Iterable[BinlogPath]", sidecars: Sidecars | None = None) -> "dict[BinlogPath, Scan]":
-    """Return the inventory of each file; sidecars have it."""
+    """Return the inventory of each file; sidecars have it. Refuse files that different servers wrote."""
     from ingest.binlog import scan_binlog
 
     known = {} if sidecars is None else {file: one.contents.scan for file, one in sidecars.by_file.items()}
-    return {file: known[file] if file in known else scan_binlog(file.path) for file in files}
+    found = {file: known[file] if file in known else scan_binlog(file.path) for file in files}
+    for one, other in pairwise(found.values()):
+        assert_same_server(one, other)
+    return found
 
 
 def definitions_of_log(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> "SchemaHistory":

@@ -261,6 +261,10 @@ def test_a_comparison_that_may_surprise_is_told(command: str, tmp_path: Path) ->
         (["--files", SHOP / "binlog.999999"], ["no such file|does not exist|is not there"]),
         (["--files", SHOP / "schema" / "columns.json"], ["is not a binlog"]),
         (["--files", SHOP / FIRST_FILE, SHOP / FIRST_FILE], ["have the same name"]),
+        (
+            ["--files", SHOP / FIRST_FILE, SHOP.parent / "shop-mariadb" / "binlog.000002"],
+            ["mysql with server_id 1 wrote", "mariadb with server_id", "Give the files of one server"],
+        ),
         ([SHOP / FIRST_FILE], ["is not an option of this command", "with --files"]),
         (["--snapshot-dir", SHOP / "schema"], ["--snapshot-dir is for the tables of files", "Give it with --files"]),
         (["--files", SHOP / FIRST_FILE, "--source", "a", "--source", "b"], ["Files belong to one source"]),
