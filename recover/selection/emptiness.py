@@ -245,4 +245,4 @@ def _row(ask: Ask, query: "exp.Query") -> tuple[Any, ...]:
 
 
 def _time(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}" if moment is not None else ""
+    return str(moment.replace(tzinfo=None)) if moment is not None else ""
