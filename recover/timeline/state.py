@@ -178,7 +178,11 @@ def _gaps(events: Sequence[TableEvent], whole: Sequence[TableEvent]) -> Iterator
 def _columns_at(
     connection: "DuckDBPyConnection", table: Table, place: Place, known: Mapping[str, Columns]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the version of a table at a place, that of its latest change or of a definition since, and its columns."""
+    """Return the version of a table at a place, and its columns.
+
+    It is that of the latest change before the place, or of a definition since. Without both, it is that of the next
+    change. A definition without a position holds from the begin of the log.
+    """
     position = {"epoch": place.epoch, "sequence": place.file_sequence, "pos": place.pos}
     changed = _row(
         connection,
@@ -199,15 +203,18 @@ def _columns_at(
             try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint) as file_sequence, valid_from_pos
         from binloom.table_versions
         where source_id = $source and schema_name = $schema and table_name = $table
-            and evidence != 'table_map' and valid_from_pos is not null
-            and (valid_from_epoch, file_sequence, valid_from_pos) <= ($epoch, $sequence, $pos)
-        order by valid_from_epoch desc, file_sequence desc, valid_from_pos desc limit 1""",
+            and evidence != 'table_map'
+            and (valid_from_pos is null
+                or (valid_from_epoch, file_sequence, valid_from_pos) <= ($epoch, $sequence, $pos))
+        order by valid_from_epoch desc nulls last, file_sequence desc, valid_from_pos desc limit 1""",
         **table.parameters,
         **position,
     )
-    if changed is None or (defined is not None and changed[1:] < defined[1:] <= tuple(place)):
-        changed = defined or changed
-    version_id = changed[0] if changed is not None else next(iter(known), None)
+    latest = defined or changed
+    if changed is not None and changed[1:] < tuple(place):
+        is_newer = defined is not None and defined[3] is not None and changed[1:] < defined[1:]
+        latest = defined if is_newer else changed
+    version_id = latest[0] if latest is not None else next(iter(known), None)
     version = known.get(version_id or "")
     return version_id, tuple(version.types) if version is not None else ()
 

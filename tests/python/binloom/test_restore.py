@@ -344,6 +344,20 @@ def test_a_dump_knows_labels_that_a_statement_leaves_open(server: Server, tmp_pa
 
 
 @TWO
+def test_a_column_that_was_dropped_after_the_moment(server: Server, tmp_path: Path) -> None:
+    server.execute("drop database if exists kept", "create database kept character set utf8mb4")
+    server.execute("create table kept.t (id int primary key, mail varchar(9))", "insert into kept.t values (1, 'a@b')")
+    server.flush()
+    taken, moment = dump(server, tmp_path / "dump.sql"), position(server)
+    server.execute("alter table kept.t drop mail", "insert into kept.t values (2)")
+    path = server.flush()
+    restored = restore("kept.t", "--from-dump", taken, "--as-of", moment, "--files", path)
+    assert "(1, 'a@b')" in restored.stdout and "kept.t: 1 row" in restored.stdout
+    words = ("state", "kept.t", "--as-of", moment, "--files", path, "--ddl", taken)
+    assert binloom_here(*words).stdout.startswith("id,mail,")
+
+
+@TWO
 def test_a_statement_between_others_of_the_same_table_is_seen(server: Server, tmp_path: Path) -> None:
     server.flush()
     session, change = "set session binlog_format = STATEMENT", "update kept.stated set v = concat(v, 'y')"
