@@ -9,6 +9,7 @@ from typing import Any, Final
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
 from ingest.binlog.filters import matches
+from ingest.ddl.secrets import without_secrets
 from recover.notes import Kind, Note
 from recover.selection.condition import is_filtered_table, statement_condition
 from recover.selection.filters import Filters
@@ -89,8 +90,11 @@ def _cells(log: Log, filters: Filters) -> Iterator[Cells]:
     of_part = Filters(sources=filters.sources, files=filters.files, since=filters.since, until=filters.until)
     query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(statement_condition(of_part)).order_by(*_ORDER)
     for cells in log.rows(query):
-        if _concerns(dict(zip(COLUMNS, cells, strict=True)), filters):
-            yield cells
+        change = dict(zip(COLUMNS, cells, strict=True))
+        if _concerns(change, filters):
+            # Answers are sent on: into files, to browsers, to agents.
+            change["sql_text"] = without_secrets(change["sql_text"] or "") or None
+            yield tuple(change.values())
 
 
 def _concerns(change: Mapping[str, Any], filters: Filters) -> bool:
