@@ -167,7 +167,7 @@ def _on_script(plan: Plan) -> Iterator[Note]:
     yield Note(f"{plan.options.direction.value} of {selected}: {counts or 'no statement'}; proved.")
     if plan.disjoint:
         yield Note(
-            f"later transactions changed other columns of {counted(plan.disjoint, 'of these row')}; the script keeps"
+            f"later transactions changed other columns of {counted(plan.disjoint, 'row')} of these; the script keeps"
             " these changes."
         )
     if plan.added:
