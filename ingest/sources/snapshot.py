@@ -409,8 +409,9 @@ def _column_id(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _check_columns(rows: list[dict[str, Any]]) -> None:
     if not rows:
         raise SnapshotInputError(
-            "The snapshot has no column of any table.",
-            hint="Check that the user may SELECT from the tables: information_schema shows nothing else.",
+            "No column of any table was found.",
+            hint="A server shows only tables from which the user may SELECT: grant select on SCHEMA.* to USER. And a"
+            " file needs the rows of information_schema.columns, or CREATE TABLE statements.",
         )
     seen: dict[tuple[str, str, int], str] = {}
     for row in rows:

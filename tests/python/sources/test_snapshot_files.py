@@ -289,7 +289,7 @@ def test_the_same_view_twice(tmp_path: Path) -> None:
         ("columns.json", '[{"TABLE_SCHEMA": ', "is not JSON"),
         ("columns.json", '["a", "b"]', "is not a list of objects"),
         ("columns.json", '[{"TABLE_SCHEMA": "shop"}]', "has no TABLE_NAME in row 1; its columns are TABLE_SCHEMA"),
-        ("columns.json", "[]", "has no column of any table"),
+        ("columns.json", "[]", "No column of any table"),
         ("columns.tsv", "TABLE_SCHEMA\tTABLE_NAME\nshop\n", "has 1 values in line 2, but 2 names"),
         ("columns.csv", 'TABLE_SCHEMA,TABLE_NAME\n"shop,x\n', "is not CSV"),
     ],
