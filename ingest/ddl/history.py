@@ -243,7 +243,9 @@ class _Fold:
     def _may_be(self, table: TableId, rows: Iterable[Mapping[str, Any]]) -> bool:
         """Return whether a table may be as a snapshot without a position shows it: it is unknown, or looks the same."""
         certainty, _ = self._known.get(table, (None, None))
-        return certainty is not Certainty.CERTAIN or _outline(self._columns(table) or ()) == _outline(rows)
+        return certainty is not Certainty.CERTAIN or outline(_shown(self._columns(table) or ())) == outline(
+            _shown(rows)
+        )
 
     def _carry_back(self, table: TableId, evidence: Evidence) -> None:
         """Tell what the table was before the statements that it was not known at."""
@@ -432,11 +434,18 @@ class _Fold:
 _RENAMED_UNKNOWN: Final = "renamed from a table that is not known"
 
 
-def _outline(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """Return names, types and keys of the columns that a server shows."""
+def outline(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+    """Return name and type of each column in rows of `schema_columns`, and whether it is in the primary key."""
+    return [
+        (lowered(row["column_name"]), (row["data_type"] or "").lower(), row["primary_key_ordinal"] is not None)
+        for row in rows
+    ]
+
+
+def _shown(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the columns that a server shows, in table order."""
     shown = (row for row in rows if not is_hash(row["column_name"], row["extra"] or ""))
-    in_order = sorted(shown, key=lambda row: row["ordinal_position"])
-    return [(lowered(row["column_name"]), row["data_type"], bool(row["primary_key_ordinal"])) for row in in_order]
+    return sorted(shown, key=lambda row: row["ordinal_position"])
 
 
 def _model_of(action: Action) -> TableId:

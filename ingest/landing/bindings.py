@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from typing import Any, Final
 
 from ingest.ddl.hashed_keys import may_be_hash
-from ingest.ddl.history import Certainty, Evidence, Version
+from ingest.ddl.history import Certainty, Evidence, Version, outline
 from ingest.ddl.shapes import TableId
 from ingest.landing.schema_history import SchemaHistory
 from ingest.warehouse.project import own_project
@@ -192,7 +192,7 @@ class TableNames:
             own = version if version.columns is not None else None
             later = _shown_before(following, is_known=version.evidence is not None) or version.carried
             found = []
-            if own is not None and later is not None and _shape(own) == _shape(later):
+            if own is not None and later is not None and outline(own.columns or ()) == outline(later.columns or ()):
                 found.append((later, Certainty.CERTAIN in (own.certainty, later.certainty)))
             else:
                 found += [(one, one is own and one.certainty is Certainty.CERTAIN) for one in (own, later) if one]
@@ -265,7 +265,11 @@ class TableNames:
 def _confirmed(of_position: Sequence[Version]) -> Version:
     """Return the last version of a position. A snapshot confirms the statement before it if it shows the same."""
     last = of_position[-1]
-    same = [one for one in of_position if last.is_observed and one.columns is not None and _shape(one) == _shape(last)]
+    same = [
+        one
+        for one in of_position
+        if last.is_observed and one.columns is not None and outline(one.columns) == outline(last.columns or ())
+    ]
     return replace(last, certainty=max((one.certainty for one in same), default=last.certainty))
 
 
@@ -301,13 +305,6 @@ class _Run:
             valid_to=end.valid_to,
             valid_to_file=end.valid_to_file,
         )
-
-
-def _shape(version: Version) -> list[tuple[str, str, bool]]:
-    return [
-        (row["column_name"].lower(), (row["data_type"] or "").lower(), row["primary_key_ordinal"] is not None)
-        for row in version.columns or ()
-    ]
 
 
 def _column(row: Mapping[str, Any], ordinal: int) -> NamedColumn:
