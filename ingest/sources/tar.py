@@ -94,8 +94,8 @@ def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, i
         pass  # The bytes behind the last file tell whether any may be missing.
     if source.wait_for(end) < end:
         return
-    at = -(-end // HEADER_SIZE) * HEADER_SIZE
-    mark = source.read(HEADER_SIZE, at)
+    rest = source.read(_LARGEST_RECORD, -(-end // HEADER_SIZE) * HEADER_SIZE)
+    mark = rest[:HEADER_SIZE]
     if len(mark) < HEADER_SIZE or any(mark):
         reason = source.damage or ("is cut off" if len(mark) < HEADER_SIZE else "is damaged")
         raise ArchiveError(
@@ -105,7 +105,7 @@ def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, i
             position=end,
         )
     # Zeros fill the last record.
-    if any(source.read(_LARGEST_RECORD, at)):
+    if any(rest):
         raise _refused(archive, f"goes on behind its end at position {end}, perhaps with another archive")
 
 
