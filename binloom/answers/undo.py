@@ -167,8 +167,8 @@ def _on_script(plan: Plan) -> Iterator[Note]:
     yield Note(f"{plan.options.direction.value} of {selected}: {counts or 'no statement'}; proved.")
     if plan.disjoint:
         yield Note(
-            f"later transactions changed other columns of {counted(plan.disjoint, 'row')} of these; the script keeps"
-            " these changes."
+            f"later transactions changed other columns of {plan.disjoint:,} of these rows; the script keeps these"
+            " changes."
         )
     if plan.added:
         shown = ", ".join(plan.added[:_TRANSACTIONS_SHOWN]) + (", …" if len(plan.added) > _TRANSACTIONS_SHOWN else "")
