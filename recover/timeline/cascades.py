@@ -1,12 +1,16 @@
 """Foreign keys that may change rows of a table without the log."""
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.tokens import bare
 from recover.timeline.events import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+_CASCADE: Final = re.compile(r"\bon\s+(?:delete|update)\s+(?:cascade|set\s+(?:null|default))\b", re.IGNORECASE)
 
 
 def cascade_remarks(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
@@ -18,24 +22,28 @@ def cascade_remarks(connection: "DuckDBPyConnection", table: Table) -> Iterator[
     ).fetchall()
     for name, referenced in rows:
         yield f"Foreign key {name} changes rows when {referenced} changes; not every server logs these changes."
-    if _has_unread_foreign_keys(connection, table):
+    if (statement := _statement_of_cascade(connection, table)) is not None:
         yield (
-            "The table has a foreign key, and no schema snapshot shows its rules. The key may have changed rows that"
-            " the log does not contain."
+            f"The {statement} has a foreign key that changes rows of this table when another table changes; not every"
+            " server logs these changes."
         )
 
 
-def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> bool:
-    """Return whether a statement of the log names a foreign key, and no snapshot shows the table."""
+def _statement_of_cascade(connection: "DuckDBPyConnection", table: Table) -> str | None:
+    """Return the first statement of the log with a cascade, for a table that no snapshot shows."""
     found = connection.execute(
-        """select
-            (select count(*) from binloom.table_versions where source_id = $source and schema_name = $schema
+        """select statement_type, binlog_file, start_pos, sql_text from binloom.schema_changes
+        where source_id = $source and list_contains(tables, $schema || '.' || $table)
+            and regexp_matches(sql_text, '\\breferences\\b', 'i')
+            and (select count(*) from binloom.table_versions where source_id = $source and schema_name = $schema
                 and table_name = $table and evidence = 'snapshot') = 0
             and (select count(*) from binloom.foreign_keys where source_id = $source and schema_name = $schema
                 and table_name = $table) = 0
-            and (select count(*) from binloom.schema_changes where source_id = $source
-                and list_contains(tables, $schema || '.' || $table)
-                and regexp_matches(sql_text, '\\breferences\\b', 'i')) > 0""",
+        order by epoch, file_sequence, start_pos""",
         table.parameters,
-    ).fetchone()
-    return found is not None and bool(found[0])
+    ).fetchall()
+    for statement_type, file, position, text in found:
+        # A comment may stand between the words, or contain them: then one too many is told rather than one too few.
+        if any(map(_CASCADE.search, (text, bare(text, 0, "mariadb", ())))):
+            return f"{statement_type} at {file}:{position}"
+    return None
