@@ -36,14 +36,17 @@ def obstacles(
         table = definitions.tables.get(name)
         text = ".".join(name)
         if table is None:
+            first = first_selected(connection, selected, name)
+            found = events_of(connection, LoggedTable(selected.source_id, *name))
+            emptied = [one for one in found if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
+            if emptied and emptied[-1].reason.startswith("DROP "):
+                yield f"{text} was dropped since by {emptied[-1]}{_way_out(connection, selected, name, emptied[-1])}"
+                continue
             yield (
                 f"nothing describes {text} as it is now, so its generated columns and keys are unknown: neither the"
                 " statements of the log since its CREATE TABLE, nor a schema snapshot. Name the server with --against,"
                 " land a snapshot with `binloom snapshot`; with --files, give --against, --ddl or --snapshot-dir"
             )
-            first = first_selected(connection, selected, name)
-            found = events_of(connection, LoggedTable(selected.source_id, *name))
-            emptied = [one for one in found if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
             yield from (
                 f"{text} was emptied since by {one}{_way_out(connection, selected, name, one)}" for one in emptied[:1]
             )
@@ -93,7 +96,7 @@ def _reason(table: Table, event: TableEvent) -> str:
 
 
 def _way_out(connection: "DuckDBPyConnection", selected: Selected, name: TableName, event: TableEvent) -> str:
-    """Return what brings back the rows of a table that was emptied: its state before the selection, as SQL."""
+    """Return what brings back the rows of a table that was emptied: its state before that or the selection, as SQL."""
     if event.effect is not Effect.EMPTIES:
         return ""
     row = connection.execute(
@@ -104,8 +107,9 @@ def _way_out(connection: "DuckDBPyConnection", selected: Selected, name: TableNa
     ).fetchone()
     assert row is not None
     return (
-        f". Print the rows that the log knows from before the selection with `binloom state {'.'.join(name)} --as-of"
-        f" {row[0]}:{row[1]} --format sql`, with the same --files or --source; other rows need a backup"
+        f". `binloom state {'.'.join(name)} --format sql` prints the rows that the log knows: with --as-of"
+        f" {event.binlog_file}:{event.place.pos} those from before this statement, with --as-of {row[0]}:{row[1]} those"
+        " from before the selection. Give it the same --files or --source; other rows need a backup"
     )
 
 
