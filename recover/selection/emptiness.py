@@ -5,7 +5,9 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.secrets import without_secrets
 from ingest.errors import UsageError
+from ingest.words import counted
 from recover.selection.catalog import unknown_name
 from recover.selection.condition import STATEMENT_KINDS, Selection, place_condition, select
 from recover.selection.filters import Filters
@@ -33,8 +35,12 @@ _OPTIONS: Final = {
     "tags": "--tag",
 }
 
-# Characters of a set of GTIDs in a message.
+# Characters of a set of GTIDs or of a statement in a message.
 _LONGEST: Final = 300
+# Transactions whose statements are searched, when none of them has a row.
+_MANY: Final = 100
+# Statements that a server logs at the edges of a transaction.
+_ENDS: Final = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
 
 
 class NothingSelectedError(UsageError):
@@ -61,6 +67,7 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageE
     return (
         _unknown_file(ask, filters)
         or _unknown_transaction(ask, filters)
+        or _changes_no_row(ask, filters)
         or _outside_time(ask, filters)
         or _not_logged(ask, filters)
         or _only_filter(filters)
@@ -106,6 +113,48 @@ def _unknown_transaction(ask: Ask, filters: Filters) -> UsageError | None:
             hint = _gtids_of_log(ask) if is_gtid(text) else _transaction_around(ask, text)
             return OutsideTheLogError(f"There is no transaction {text!r} in {log}.", hint=hint)
     return None
+
+
+def _changes_no_row(ask: Ask, filters: Filters) -> UsageError | None:
+    """Name the statements of the transactions, if the filters name some and none of these has a row change."""
+    from sqlglot import exp
+
+    if not filters.gtids and not filters.transactions:
+        return None
+    named = select(Filters(sources=filters.sources, gtids=filters.gtids, transactions=filters.transactions), ())
+    condition = named.condition.transform(_as_column_of_transactions)
+    columns = ("source_id", "epoch", "binlog_file", "start_pos")
+    found = list(ask(exp.select(*columns, "row_events").from_("binloom.transactions").where(condition).limit(_MANY)))
+    if len(found) == _MANY or any(row_events != 0 for *_, row_events in found):
+        return None
+    own = (*columns[:3], "transaction_pos")
+    is_of_them = exp.or_(
+        *(
+            exp.and_(*(exp.column(name).eq(value) for name, value in zip(own, place, strict=True)))
+            for *place, _ in found
+        )
+    )
+    query = exp.select("binlog_file", "start_pos", "sql_text").from_("binloom_staging.stg_binlog__statements")
+    query = query.where(exp.column("kind").eq("QUERY"), is_of_them).order_by("epoch", "binlog_file", "start_pos")
+    told = [
+        f"{_first_words(without_secrets(text))} (at {file}:{position})"
+        for file, position, text in ask(query)
+        if text and text.upper() not in _ENDS
+    ]
+    if not told:
+        return None
+    one = len(found) == 1
+    return NothingSelectedError(
+        f"The transaction{'' if one else 's'} of this filter changed no row that the log lists: {told[0]}"
+        + (f" and {counted(len(told) - 1, 'more statement')}." if len(told) > 1 else "."),
+        hint="`binloom state` prints the rows of a table before it, with --as-of and this position, as far as the log"
+        " knows them; `binloom restore` takes the others from a dump.",
+    )
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) < _LONGEST else f"{line[:_LONGEST]} …"
 
 
 def _as_column_of_transactions(node: "exp.Expr") -> "exp.Expr":
@@ -192,7 +241,7 @@ def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
         return NothingSelectedError(
             f"The log contains no statements of row changes, so none fits {given}.",
             hint="The server logs them with binlog_rows_query_log_events (MySQL) or binlog_annotate_row_events"
-            " (MariaDB).",
+            " (MariaDB). `binloom top` lists the statements that dropped or emptied tables.",
         )
     return None
 
