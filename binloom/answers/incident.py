@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
 from binloom.answers.changes import RowChange, changes_of
+from binloom.answers.schema_changes import SchemaChange
 from binloom.answers.shown_undo import ShownUndo, shown_undo
 from binloom.answers.timeline import Timeline, rest_of_timeline, timeline_of
-from recover.notes import Note, lacking
+from ingest.words import counted
+from recover.notes import Kind, Note, lacking
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.sources.more_rows import Rest
 from recover.timeline.logged_statements import statements_of
 from recover.undo.options import UndoOptions
 from recover.undo.select.parts import rest_of_undo
+
+_REMOVALS_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +132,43 @@ def incident_of(log: Log, filters: Filters, rows: int) -> Incident:
     """
     found = changes_of(log, filters, rows + 1).first(rows)
     changes = [*found]
+    timeline = timeline_of(log, filters)
     return Incident(
-        timeline_of(log, filters),
+        timeline,
         tuple(shown_transactions(log, changes)),
         len(changes),
         shown_undo(log, filters, UndoOptions()),
-        found.notes,
+        (*found.notes, *_removals(timeline, filters)),
     )
+
+
+def _removals(timeline: Timeline, filters: Filters) -> Iterator[Note]:
+    """Yield which statements took rows from the tables of a timeline without listing them."""
+    if filters.gtids or filters.transactions or filters.change_ids or filters.threads or filters.has_statements:
+        return
+    tables = set(timeline.tables)
+    found = [one for one in timeline.definitions if one.destroys_rows and _is_within(one, tables, filters)]
+    for one in found[:_REMOVALS_SHOWN]:
+        yield Note(
+            f"{one.statement_type} at {one.binlog_file}:{one.start_pos} took rows away that the log does not list:"
+            f" {', '.join(sorted(tables & {*one.tables})) or one.schema_name}.",
+            Kind.UNCERTAIN,
+        )
+    if len(found) > _REMOVALS_SHOWN:
+        more = counted(len(found) - _REMOVALS_SHOWN, "more statement")
+        yield Note(f"{more} took rows away that the log does not list.", Kind.UNCERTAIN)
+
+
+def _is_within(statement: SchemaChange, tables: set[str], filters: Filters) -> bool:
+    """Return whether a statement of the selected time is on one of some tables, or on the database of one."""
+    at = statement.event_timestamp
+    if filters.files and statement.binlog_file not in filters.files:
+        return False
+    if at is not None and ((filters.since and at < filters.since) or (filters.until and at >= filters.until)):
+        return False
+    if statement.tables:
+        return not tables.isdisjoint(statement.tables)
+    return any(table.startswith(f"{statement.schema_name}.") for table in tables)
 
 
 def shown_transactions(log: Log, changes: Sequence[RowChange]) -> Iterator[ShownTransaction]:

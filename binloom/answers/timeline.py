@@ -60,7 +60,7 @@ class Timeline:
     steps
         Steps in their order, also those without changes.
     definitions
-        Statements of that time that change definitions of tables.
+        Statements of that time that define, alter, empty or drop tables or databases.
     gaps
         Parts of the log that are missing in that time: the first ones, if there are many.
     """
@@ -109,7 +109,12 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
         others = sum(everything.get(number, {}).values()) - sum(own.values())
         steps.append(Step(_time(number, step), own, max(0, others)))
     gaps = (one for one in _timed_gaps(log, filters.sources) if _time(begin, step) <= one.at < _time(end + 1, step))
-    return Timeline(first, last, changes, step, tuple(steps), tuple(found_schema_changes(log, near)), tuple(gaps))
+    return Timeline(first, last, changes, step, tuple(steps), tuple(_on_tables(log, near)), tuple(gaps))
+
+
+def _on_tables(log: Log, filters: Filters) -> Iterator[SchemaChange]:
+    """Yield the statements on tables and databases, without those on accounts."""
+    return (one for one in found_schema_changes(log, filters) if one.tables or one.schema_name)
 
 
 def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator[Rest]:

@@ -82,7 +82,7 @@ def test_more_rows_than_are_shown_are_told(tmp_path: Path) -> None:
     assert done.returncode == 0 and "397 row changes; it shows 20 rows" in done.stderr
     page = Page(path)
     assert "This page does not show everything." in page.texts and "This report shows the first 20 of 397" in page.text
-    assert "4 statements that changed definitions of tables in this time" in page.texts
+    assert "4 statements that defined, altered, emptied or dropped tables in this time" in page.texts
 
 
 def test_statements_that_are_not_shown_are_told() -> None:
@@ -90,13 +90,19 @@ def test_statements_that_are_not_shown_are_told() -> None:
     at = datetime(2026, 11, 28, tzinfo=UTC)
     statements = [
         SimpleNamespace(
-            event_timestamp=at, binlog_file="b", start_pos=pos, thread_id=None, sql_text=f"drop table t{pos}"
+            event_timestamp=at,
+            binlog_file="b",
+            start_pos=pos,
+            thread_id=None,
+            sql_text=f"drop table t{pos}",
+            destroys_rows=True,
         )
         for pos in range(51)
     ]
     assert "These are the first 50." not in listed.definitions(statements[:50])  # type: ignore[attr-defined]
     shown = listed.definitions(statements)  # type: ignore[attr-defined]
     assert "These are the first 50." in shown and shown.count("drop table") == 50
+    assert shown.count("removes rows") == 50
 
 
 def test_an_undo_that_is_refused_has_its_reason(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_the_timeline_leads_to_the_changes(client: TestClient) -> None:
     assert "397 row changes" in found.text and "the log goes on after binlog.000002" in found.text
     # What a form has no field for would be lost when it is sent.
     assert {name for name, _ in found.fields} == {*FILTERS}
-    assert "4 statements changed definitions of tables" in found.text
+    assert "4 statements defined, altered, emptied or dropped tables" in found.text
     orders = page(client, found.links["shop.orders"])
     assert "135 row changes" in orders.text and ("table", "shop.orders") in orders.fields
     assert "other changes" in orders.text
