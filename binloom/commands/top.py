@@ -61,10 +61,11 @@ class Wanted:
         UnknownNameError
             A filter names such a table.
         """
+        known = activity.tables | activity.removals.tables
         for pattern in self.filters.tables:
             only = Filters(schemas=self.filters.schemas, tables=(pattern,))
-            if not any(is_filtered_table(only, *table) for table in activity.tables):
-                raise unknown_table(pattern, activity.tables)
+            if not any(is_filtered_table(only, *table) for table in known):
+                raise unknown_table(pattern, known)
 
 
 def print_top_of_files(
@@ -161,6 +162,8 @@ def _print(top: Top, format: ReportFormat) -> None:
     _print_list(_rest("tables", len(top.tables), top.tables_in_all), top.tables)
     _print_list("biggest transactions", top.biggest)
     _print_list("longest transactions", top.longest)
+    title = "statements that took tables, rows or columns away"
+    _print_list(_rest(title, len(top.removals), top.removals_in_all, "last "), top.removals)
     _print_list("connections", top.threads)
     _print_list("rows that are written again and again", top.hot_rows)
     if top.without_key:
@@ -190,5 +193,5 @@ def _print_list(title: str, rows: Sequence[Any]) -> None:
         print_table(columns, [[getattr(row, column) for column in columns] for row in rows], title)
 
 
-def _rest(title: str, shown: int, in_all: int) -> str:
-    return title if shown == in_all else f"{title}: {shown} of {in_all:,}"
+def _rest(title: str, shown: int, in_all: int, which: str = "") -> str:
+    return title if shown == in_all else f"{title}: {which}{shown} of {in_all:,}"

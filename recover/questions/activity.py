@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ingest.binlog.filters import TableFilter
 from ingest.words import counted
+from recover.questions.removals import Removals
 from recover.questions.row_batches import Ints, changes_nothing, dictionary_of, key_texts
 from recover.questions.sums import Sums
 from recover.questions.top import (
@@ -42,6 +43,8 @@ _HOT_KEYS: Final = 1 << 16
 _NO_THREAD: Final = -1
 # A session may set its own time; a day is far longer than a transaction.
 _PLAUSIBLE: Final = 86_400_000_000
+# The time of the first event has no fraction of a second, so a shorter duration says nothing.
+_LONG: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Activity:
     ----------
     tables
         Schema and name of all tables with rows, also of those that do not count.
+    removals
+        Statements that took something away without listing it.
     """
 
     def __init__(
@@ -114,6 +119,7 @@ class Activity:
         self._until = _microseconds(until)
         self._limit = limit
         self.tables: set[tuple[str, str]] = set()
+        self.removals = Removals(tables, since, until, limit)
         self._names: list[tuple[str, str, str]] = []
         self._numbers: dict[tuple[str, str, str], int] = {}
         self._has_key: dict[int, bool | None] = {}
@@ -209,7 +215,7 @@ class Activity:
             for one in np.unique(candidates).tolist()
         ]
         self._biggest = sorted([*self._biggest, *found], key=lambda one: (-one.changes, -one.bytes))[: self._limit]
-        timed = [one for one in found if one.seconds is not None]
+        timed = [one for one in found if one.seconds is not None and one.seconds >= _LONG]
         self._longest = sorted([*self._longest, *timed], key=lambda one: -(one.seconds or 0))[: self._limit]
 
     def add_statement_targets(self, targets: pa.Array) -> None:
@@ -257,6 +263,8 @@ class Activity:
             spikes=spikes,
             biggest=self._biggest,
             longest=self._longest,
+            removals=self.removals.last,
+            removals_in_all=self.removals.count,
             threads=[self._thread_sums(row) for row in self._of_thread.largest(self._limit)],
             hot_rows=self._hot_rows(),
             without_key=sorted(

@@ -107,6 +107,22 @@ class HotRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """A statement that took tables, rows or columns away without listing them.
+
+    `position` is that of the statement, as `--as-of` takes it: what was there before. `removed` has names of databases,
+    tables and columns; of a table, some partitions or all rows may be gone.
+    """
+
+    source_id: str
+    position: str
+    at: datetime | None
+    thread_id: int | None
+    statement: str
+    removed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Top:
     """The answer; `lacks` tells in sentences what it does not have."""
 
@@ -123,6 +139,8 @@ class Top:
     spikes: Sequence[Spike]
     biggest: Sequence[TransactionSums]
     longest: Sequence[TransactionSums]
+    removals: Sequence[Removal]
+    removals_in_all: int
     threads: Sequence[ThreadSums]
     hot_rows: Sequence[HotRow]
     without_key: Sequence[str]

@@ -15,6 +15,7 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import STATE_COLUMNS, SegmentState, latest_states
 from ingest.warehouse.tables import (
+    DDL_ACTIONS,
     ROW_EVENTS,
     SEGMENTS,
     STATEMENTS,
@@ -25,6 +26,7 @@ from ingest.warehouse.tables import (
 )
 from ingest.words import counted
 from recover.questions.activity import ROW_COLUMNS, TRANSACTION_COLUMNS, Activity, KnownMap, Place
+from recover.questions.removals import ACTION_COLUMNS, STATEMENT_COLUMNS
 from recover.selection.catalog import unknown_source
 from recover.sources.activity_of_files import known_map
 
@@ -148,11 +150,11 @@ class ActivityOfHome:
         place = Place(state.source_id, state.epoch, state.binlog_file)
         parts = [
             [(table, path) for path in self._files(table, state)]
-            for table in (ROW_EVENTS, TRANSACTIONS, STATEMENTS, UNSUPPORTED_EVENTS)
+            for table in (ROW_EVENTS, TRANSACTIONS, STATEMENTS, DDL_ACTIONS, UNSUPPORTED_EVENTS)
         ]
         if state.row_events and not parts[0]:
             raise FileNotFoundError(segment_folder(ROW_EVENTS, state.segment, self._home))
-        rows, transactions, statements, undecoded = parts
+        rows, transactions, statements, definitions, undecoded = parts
         known = partial(self._known, {}, state)
         for batch in self._batches(rows, ROW_COLUMNS, state):
             self._activity.add_rows(batch, place, known)
@@ -160,9 +162,26 @@ class ActivityOfHome:
             self._activity.add_transactions(batch, place)
         for batch in self._batches(statements, ("start_pos", "dml_targets"), state):
             self._activity.add_statement_targets(batch.column("dml_targets"))
+        self._add_removals(statements, definitions, state)
         for batch in self._batches(undecoded, ("start_pos", "event_type", "reason"), state):
             self._activity.add_undecoded(batch)
         self._added.setdefault(_file_of(state), []).append((state.first_byte, state.segment_end))
+
+    def _add_removals(
+        self,
+        statements: Sequence[tuple[RawTable, Path]],
+        definitions: Sequence[tuple[RawTable, Path]],
+        state: SegmentState,
+    ) -> None:
+        """Add the statements of a segment that took something away."""
+        import pyarrow as pa
+
+        actions = [*self._batches(definitions, ACTION_COLUMNS, state)]
+        if actions:
+            texts = [*self._batches(statements, STATEMENT_COLUMNS, state)]
+            file = f"{state.epoch}/{state.binlog_file}" if state.epoch else state.binlog_file
+            tables = (pa.Table.from_batches(batches) for batches in (texts, actions))
+            self._activity.removals.add(state.source_id, file, *tables)
 
     def _files(self, table: RawTable, state: SegmentState) -> list[Path]:
         return list(data_files(segment_folder(table, state.segment, self._home)))

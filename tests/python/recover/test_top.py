@@ -19,6 +19,8 @@ from ingest.landing.schema_history import SchemaHistory
 from recover.questions.row_batches import changes_nothing
 from recover.questions.sums import Sums
 from recover.questions.top import Moment, Step, bars, spikes_of
+from tests.servers import Server
+from tests.servers.marked import marked
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom, binloom_here
 from tests.support.masking.shop import sample_files
@@ -118,6 +120,75 @@ def test_filters_leave_out_rows_and_transactions_without_them(home: Path) -> Non
     assert found["changes"] == sum(hour["changes"] for hour in hours) == sum(one["changes"] for one in found["biggest"])
     assert found["transactions"] == sum(hour["transactions"] for hour in hours) == len(found["biggest"])
     assert [one["table_name"] for one in found["tables"]] == ["orders"]
+
+
+REMOVING = (
+    "drop database if exists removing",
+    "create database removing",
+    "use removing",
+    "create table orders (id int primary key, note varchar(20), left_out int)"
+    " partition by range (id) (partition low values less than (10), partition high values less than (100))",
+    "create table customers (id int primary key)",
+    "insert into orders values (1, 'a', 1), (20, 'b', 2)",
+    "create temporary table scratch (id int)",
+    "drop temporary table scratch",
+    "alter table orders drop partition low",
+    "alter table orders drop column note, drop column left_out, add column more int",
+    "insert into orders values (30, 3)",
+    "truncate table orders",
+    "drop table orders, customers",
+    "create table customers (id int primary key)",
+    "drop database removing",
+)
+REMOVED = [
+    ("ALTER TABLE", ["removing.orders"]),
+    ("ALTER TABLE", ["removing.orders.note", "removing.orders.left_out"]),
+    ("TRUNCATE TABLE", ["removing.orders"]),
+    ("DROP TABLE", ["removing.orders", "removing.customers"]),
+    ("DROP DATABASE", ["removing"]),
+]
+
+
+@pytest.mark.parametrize("server", marked("mariadb", "mysql"))
+def test_statements_that_took_something_away(server: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    live: Server = request.getfixturevalue(f"{server}_server")
+    live.flush()
+    live.execute(*REMOVING)
+    log = live.flush()
+    home = tmp_path / "home"
+    binloom(home, "ingest", "--source", "live", "--binlog-dir", str(log.parent), "--files", log.name)
+
+    def removed(*words: object) -> list[tuple[str, list[str]]]:
+        found = top("--files", log, *words)
+        landed = top(*words, home=home)
+        assert [{**one, "source_id": ""} for one in found["removals"]] == [
+            {**one, "source_id": ""} for one in landed["removals"]
+        ]
+        return [(one["statement"], one["removed"]) for one in found["removals"] if "removing" in str(one["removed"])]
+
+    assert removed()[-len(REMOVED) :] == REMOVED
+    of_customers = [("DROP TABLE", ["removing.customers"]), ("DROP DATABASE", ["removing"])]
+    assert removed("--table", "removing.customers")[-2:] == of_customers
+    binloom_here("index", str(log))
+    assert removed("--table", "removing.customers")[-2:] == of_customers
+    assert removed("--schema", "other") == removed("--since", "2099-01-01") == []
+
+    (emptied,) = [one for one in top("--files", log)["removals"] if one["statement"] == "TRUNCATE TABLE"][-1:]
+    state = binloom_here("state", "removing.orders", "--as-of", emptied["position"], "--format", "json", "--files", log)
+    # The log does not tell in which partition a row was.
+    assert [json.loads(line)["id"] for line in state.stdout.splitlines()] == ["1", "20", "30"]
+
+    def told(*words: object) -> str:
+        return binloom_here(*words, "--files", log).stderr
+
+    inside = told("query", "--transaction", emptied["position"])
+    named = inside.partition("Give --transaction ")[2].partition(".\n")[0]
+    nothing = told("query", "--transaction", named)
+    assert f"changed no row that the log lists: truncate table orders (at {emptied['position']})" in nothing
+    report = told("incident", "--table", "removing.orders", "--output", tmp_path / "incident.html")
+    assert (
+        f"TRUNCATE TABLE at {emptied['position']} took rows away that the log does not list: removing.orders." in report
+    )
 
 
 def test_what_is_before_a_damage_counts_and_the_damage_is_told(tmp_path: Path) -> None:
