@@ -66,6 +66,18 @@ COMPRESSIONS: Final = {
     b"BZh": "bz2",
 }
 """Compressions of whole files by the first bytes, which the manual page `magic` lists."""
+_PACKED: Final = {
+    b"PK\x03\x04": "zip",
+    b"\x1f\x9d": "compress",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!": "rar",
+    b"LZIP": "lzip",
+    b"\x89LZO": "lzop",
+    b"Salted__": "openssl",
+    b"age-encryption.org": "age",
+    b"-----BEGIN PGP": "gpg",
+}
+"""Programs whose files binloom does not read, by the first bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +206,13 @@ def _no_binlog(path: LogPath, head: bytes) -> NotABinlogError:
     if compression_of(head) is not None:
         return NotABinlogError(
             f"{path} is a compressed file, not a binlog.",
-            hint="Decompress it first, or give it to a command of binloom, which reads it as it is.",
+            hint="Decompress it first. The commands of binloom read a file that is compressed once.",
+            path=str(path),
+        )
+    if (program := next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)) is not None:
+        return NotABinlogError(
+            f"{path} is a file of {program}, which binloom does not read.",
+            hint=f"Unpack or decrypt it with {program}, and give the binlog files.",
             path=str(path),
         )
     return NotABinlogError(

@@ -23,12 +23,23 @@ _MAGIC_AT: Final = 257
 _APPLE_DOUBLE: Final = b"\x00\x05\x16\x07"
 _LARGEST_RECORD: Final = 1 << 20
 _NUMBERED: Final = re.compile(r"\.\d{6,}$")
+# Names of binlogs that a program packed or encrypted which binloom does not know.
+_PACKED: Final = re.compile(r"\.\d{6,}\.(zip|z|7z|rar|lzma|lzo|lz|br|sz|qp|gpg|asc|age|enc|aes)$", re.IGNORECASE)
+_CHECKSUM: Final = slice(148, 156)
 _MOST_FILES: Final = 20_000
 
 
 def is_tar(head: bytes) -> bool:
-    """Return whether a file is a tar archive by its first 512 bytes."""
-    return head[_MAGIC_AT:].startswith(_MAGIC)
+    """Return whether a file is a tar archive by its first 512 bytes.
+
+    The oldest form has no magic, so the checksum of the header tells. Source: GNU tar manual, "Basic Tar Format".
+    """
+    if head[_MAGIC_AT:].startswith(_MAGIC):
+        return True
+    digits = head[_CHECKSUM].strip(b" \0")
+    is_known = len(head) == HEADER_SIZE and 0 < len(digits) < 7 and all(48 <= one < 56 for one in digits)
+    counted = sum(head) - sum(head[_CHECKSUM]) + 8 * ord(" ")
+    return is_known and counted == int(digits, 8)
 
 
 def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
@@ -40,9 +51,12 @@ def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
         The archive contains no binlog, a link, or a path out of it, or it is damaged between its files.
     """
     with open_bytes(archive) as source:
-        found = [
-            part for _, part, start, size in _files(archive, source) if _may_be_binlog(part.name, source, start, size)
-        ]
+        found = []
+        for path, part, start, size in _files(archive, source):
+            if _may_be_binlog(part.name, source, start, size):
+                found.append(part)
+            elif _PACKED.search(part.name):
+                raise _refused(archive, f"contains {path!r}, which binloom cannot unpack")
     if not found:
         raise ArchiveError(
             f"{archive} is an archive without a binlog.",

@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -202,3 +203,26 @@ def test_a_file_that_holds_zeros_where_an_archive_names_a_binlog_is_told(tmp_pat
     result = binloom_here("inspect", archive(tmp_path, FILES[0], zeros))
     assert_sentence(result, 2, "binlog.000003 is not a binlog")
     assert "binlog.000001" in result.stdout
+
+
+def test_the_oldest_form_of_an_archive_is_known(tmp_path: Path) -> None:
+    plain, old = archive(tmp_path, *FILES), tmp_path / "old.tar"
+    with tarfile.open(fileobj=io.BytesIO(plain.read_bytes())) as tar, old.open("wb") as out:
+        for member in (one for one in tar.getmembers() if one.isreg()):
+            header = bytearray(member.tobuf(tarfile.USTAR_FORMAT))
+            # Source: GNU tar manual, "Basic Tar Format": without a magic, owner and group.
+            header[257:512] = bytes(255)
+            header[148:156] = b" " * 8
+            header[148:156] = b"%06o\0 " % sum(header)
+            out.write(header + plain.read_bytes()[member.offset_data :][: -(-member.size // 512) * 512])
+        out.write(bytes(1024))
+    assert binloom_here(*QUERY, old).stdout == binloom_here(*QUERY, plain).stdout != ""
+
+
+def test_a_binlog_that_another_program_packed_is_told(tmp_path: Path) -> None:
+    packed = tmp_path / "binlog.000002.zip"
+    with zipfile.ZipFile(packed, "w") as file:
+        file.write(FILES[1], FILES[1].name)
+    assert_sentence(binloom_here("inspect", packed), 2, "is a file of zip, which binloom does not read", "Unpack")
+    both = archive(tmp_path, FILES[0], packed)
+    assert_sentence(binloom_here(*QUERY, both), 3, "contains 'backup/monday/binlog.000002.zip'", "cannot unpack")
