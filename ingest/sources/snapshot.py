@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from ingest.ddl.column_types import character_set_of
+from ingest.ddl.column_types import LABELLED, character_set_of
 from ingest.ddl.hashed_keys import hash_columns
 from ingest.errors import SnapshotInputError
 
@@ -359,6 +359,9 @@ def _table_id(row: ViewRow) -> tuple[str, str]:
 def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
     extra = _text(row.get("EXTRA")) or ""
     name = (str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"]), str(row["COLUMN_NAME"]))
+    data_type, character_set = str(row["DATA_TYPE"]).lower(), _text(row.get("CHARACTER_SET_NAME"))
+    # The servers show no character set for labels in `binary`, which keep spaces at their ends and are never converted.
+    bytes_of_labels = "binary" if data_type in LABELLED else None
     return {
         "schema_name": name[0],
         "table_name": name[1],
@@ -366,10 +369,10 @@ def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> di
         "ordinal_position": _number(row["ORDINAL_POSITION"], name),
         "column_key": _text(row.get("COLUMN_KEY")) or "",
         "primary_key_ordinal": primary.get(name),
-        "data_type": str(row["DATA_TYPE"]).lower(),
+        "data_type": data_type,
         "column_type": str(row["COLUMN_TYPE"]),
-        "character_set": _text(row.get("CHARACTER_SET_NAME")) or None,
-        "collation": _text(row.get("COLLATION_NAME")) or None,
+        "character_set": character_set or bytes_of_labels,
+        "collation": _text(row.get("COLLATION_NAME")) or bytes_of_labels,
         "is_nullable": (_text(row.get("IS_NULLABLE")) or "YES").upper() == "YES",
         "column_default": _text(row.get("COLUMN_DEFAULT")),
         # EXTRA also contains DEFAULT_GENERATED, for a default that is an expression.

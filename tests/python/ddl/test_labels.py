@@ -1,5 +1,6 @@
 """Labels of ENUM and SET have the bytes that a server gives them, however a statement writes them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from ingest.ddl.labels import in_any, in_column, reinterpreted, written
 from ingest.ddl.shapes import Shapes
 from tests.servers import Server
 from tests.servers.marked import marked
-from tests.support.ddl.folded import stated_actions
+from tests.support.ddl.folded import observed, stated_actions
 
 # The statements of a session on one table.
 SESSIONS = [
@@ -64,22 +65,63 @@ def test_labels_are_those_of_the_server(name: str, request: pytest.FixtureReques
     server.flush()
     try:
         for number, statements in enumerate(SESSIONS):
-            with server.connect() as connection, connection.cursor() as cursor:
-                for statement in ("set names utf8mb4", "set sql_mode = ''", *statements):
-                    cursor.execute(statement.format(f"labels.t{number}"))
+            run(server, number, statements)
         shapes = Shapes()
-        for action in stated_actions(server.flush()):
-            shapes.apply(action)
-        for number, statements in enumerate(SESSIONS):
-            for column in shapes.tables["labels", f"t{number}"].columns:
-                labels = enum_members(column.column_type or "")
-                theirs = labels_of(server, f"labels.t{number}", column.name)
-                charset = column.character_set or "binary"
-                texts = [as_text(label, charset) for label in theirs]
-                # Bytes that are no text are not shown: the servers print something else for them.
-                assert labels == (None if None in texts else tuple(texts)), (statements, column)
+        apply_log(shapes, server)
+        assert_labels(shapes, server, range(len(SESSIONS)))
     finally:
         server.execute("drop database labels")
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118", "mysql56", deep=("mariadb",)))
+def test_labels_of_a_snapshot_go_on_as_those_of_a_statement(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    altered = {
+        number: statements
+        for number, statements in enumerate(SESSIONS)
+        if statements[0].startswith("create") and len(statements) > 1
+    }
+    spaces = "create table {} (a enum('a ','b') charset binary, b set('c ') charset binary)"
+    altered[-1] = (spaces, "alter table {} convert to character set latin1")
+    server.execute("create database labels character set utf8mb4")
+    try:
+        for number, (create, *_) in altered.items():
+            run(server, number, [create])
+        server.flush()
+        shapes = Shapes()
+        observed(shapes, server, ["labels"])
+        for number, (_, *others) in altered.items():
+            run(server, number, others)
+        apply_log(shapes, server)
+        assert_labels(shapes, server, altered)
+    finally:
+        server.execute("drop database labels")
+
+
+def run(server: Server, number: int, statements: Iterable[str]) -> None:
+    """Run the statements of a session on its table."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in ("set names utf8mb4", "set sql_mode = ''", *statements):
+            cursor.execute(statement.format(f"labels.t{number % 1000}"))
+
+
+def apply_log(shapes: Shapes, server: Server) -> None:
+    """Apply the statements of the current binlog."""
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+
+
+def assert_labels(shapes: Shapes, server: Server, numbers: Iterable[int]) -> None:
+    """Assert that the tables of sessions have the labels that the server has."""
+    for number in numbers:
+        table = f"t{number % 1000}"
+        for column in shapes.tables["labels", table].columns:
+            labels = enum_members(column.column_type or "")
+            theirs = labels_of(server, f"labels.{table}", column.name)
+            charset = column.character_set or "binary"
+            texts = [as_text(label, charset) for label in theirs]
+            # Bytes that are no text are not shown: the servers print something else for them.
+            assert labels == (None if None in texts else tuple(texts)), (number, column)
 
 
 def labels_of(server: Server, table: str, column: str) -> list[bytes]:
