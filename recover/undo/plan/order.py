@@ -16,7 +16,7 @@ from recover.undo.rows.equality import Part, parts_of_columns, parts_of_key, reg
 from recover.undo.rows.fold import UNKNOWN, Row
 from recover.undo.rows.literals import UnprintableValueError
 from recover.undo.rows.operations import Verb
-from recover.undo.select.changes import key_of_row
+from recover.undo.select.changes import key_of_row, label_of_row
 from recover.undo.tables.added_keys import AddedKeys
 from recover.undo.tables.ranks import table_ranks
 from recover.undo.tables.table import ForeignKey, Table, TableName, UniqueKey
@@ -227,14 +227,14 @@ class Claims:
         transactions = {(one.row, one.claimant): one.transaction for one in logged}
         own = {row_key for row_key, _ in self._claims(search.own)}
         return [one for one in logged if one.claimant not in answers] + [
-            Holder(f"row {key}", transactions.get((f"row {key}", claimant), ""), True, claimant)
-            for claimant, keys in answers.items()
-            for key in keys
+            Holder(label, transactions.get((f"row {key}", claimant), ""), True, claimant)
+            for claimant, rows in answers.items()
+            for key, label in rows.items()
             if key not in own
         ]
 
-    def _keys_on_server(self, search: Search, server: LiveServer) -> dict[str, list[str]]:
-        """Return the keys, as the log has them, of the rows on a server that have the value of each claim.
+    def _keys_on_server(self, search: Search, server: LiveServer) -> dict[str, dict[str, str]]:
+        """Return the keys, as the log has them, and labels of the rows on a server that have the value of each claim.
 
         A claim is left out if the server cannot be asked for it.
         """
@@ -249,7 +249,7 @@ class Claims:
                 if len(known) == len(search.parts):
                     conditions[claimant] = " and ".join(known)
         found = server.keys_of(search.table, [*conditions.values()])
-        keys = ([key_of_row(search.table, row) for row in rows] for rows in found)
+        keys = ({key_of_row(search.table, row): label_of_row(search.table, row) for row in rows} for rows in found)
         return dict(zip(conditions, keys, strict=True))
 
     def _claims(self, group: str, delta: int | None = None) -> list[tuple[str, list[str | None]]]:

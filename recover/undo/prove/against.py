@@ -4,7 +4,6 @@ The server itself compares, by the conditions of the statements: a row that fits
 """
 
 import re
-import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -129,7 +128,7 @@ class LiveServer:
         return tables_with_triggers(self._server, tables)
 
     def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[Row]]:
-        """Return the keys of some of the rows that fulfil each condition; the beginnings of all values without a key.
+        """Return the keys of some of the rows that fulfil each condition; all values, if the table has no key.
 
         Raises
         ------
@@ -141,9 +140,7 @@ class LiveServer:
         found: list[list[Row]] = [[] for _ in conditions]
         names = table.row_key or table.stored_names
         columns = [table.by_name[name] for name in names]
-        shown = "".join(
-            f", {_text(column, is_whole=bool(table.row_key))} as k{place}" for place, column in enumerate(columns)
-        )
+        shown = "".join(f", {_text(column, is_whole=True)} as k{place}" for place, column in enumerate(columns))
         selects = (
             f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
             for number, condition in enumerate(conditions)
@@ -302,7 +299,7 @@ def _text(column: Column, *, is_whole: bool = False) -> str:
         return f"cast({name} + 0 as char)"
     if kind in kinds.FLOATS:
         # As text, a FLOAT loses digits.
-        return f"{name} + 0e0"
+        return f"cast({name} + 0e0 as char)"
     if kind in kinds.BINARIES:
         return f"concat('0x', hex({name if is_whole else f'left({name}, {_SHOWN})'}))"
     if kind in kinds.OPAQUE:
@@ -313,17 +310,13 @@ def _text(column: Column, *, is_whole: bool = False) -> str:
 
 
 def _value(column: Column, answer: Any) -> Text:
-    if answer is None or isinstance(answer, str):
-        return answer
-    if isinstance(answer, float) and column.data_type in kinds.FLOATS:
-        # The fewest digits that are this number among those of 32 bits.
-        texts = (f"{answer:.{digits}g}" for digits in range(1, 10))
-        return next((text for text in texts if _single(text) == _single(str(answer))), str(answer))
-    return str(answer)
+    if answer is not None and column.data_type in kinds.FLOATS:
+        import pyarrow as pa
 
+        from ingest.binlog.text_rows import single_texts
 
-def _single(text: str) -> bytes:
-    return struct.pack("<f", float(text))
+        return str(single_texts(pa.array([str(answer)]))[0].as_py())
+    return answer if answer is None or isinstance(answer, str) else str(answer)
 
 
 def _shown(value: Text) -> str:

@@ -4,6 +4,7 @@ DuckDB sorts, and writes to disk what does not fit into memory. The rows of many
 little to make and to send to another process; only there do they become Python's.
 """
 
+import hashlib
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import accumulate, groupby
@@ -36,6 +37,8 @@ _SECONDS: Final = "floor(epoch(event_timestamp))::bigint"
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
 _ROWS_AT_ONCE: Final = 2000
+# Characters of a value for people.
+_SHOWN: Final = 60
 
 
 def with_split_images(connection: "DuckDBPyConnection") -> str:
@@ -311,12 +314,22 @@ def _identity(table: Table, image: str, unless_absent: str | None = None) -> str
 
 
 def key_of_row(table: Table, row: Row) -> str:
-    """Return the key of a row as `keys_of_rows` has it; a text for people if the table has no key."""
+    """Return the key of a row with all values, as `keys_of_rows` has it."""
     if table.primary_key:
         return key_text(str(row[name]) for name in table.logged_key)
     if table.row_key:
         return " | ".join(str(row[name]).replace("|", "||") for name in table.row_key)
-    return key_text(map(str, row.values()))
+    values = (row[column.name] for column in table.stored)
+    parts = ("n" if value is None else f"v{str(value).replace('|', '||')}" for value in values)
+    return hashlib.md5(" | ".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+def label_of_row(table: Table, row: Row) -> str:
+    """Return a row for people: its key, or the beginnings of all values of a table without a key."""
+    if table.row_key:
+        return f"row {key_of_row(table, row)}"
+    shown = ("NULL" if value is None else str(value)[:_SHOWN] for value in row.values())
+    return f"row {key_text(shown)}"
 
 
 class _Chains:

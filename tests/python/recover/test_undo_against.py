@@ -102,6 +102,26 @@ def test_rows_that_differ_on_the_server_are_named_and_not_printed(
     assert by_transaction.differing > len(DIFFERENT)
 
 
+@pytest.mark.parametrize("name", marked("mysql", "mysql56", "mariadb", "mariadb118"))
+def test_a_value_of_a_row_that_the_script_deletes_is_free(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    before = (
+        "create table u (a int unique, b varchar(200) character set latin1, f float, d double, e datetime(3), n int)",
+        "insert into u values (1, repeat('x', 150), 0.1, 1e20, '2026-11-17 10:00:00.5', null)",
+        "insert into u values (null, 'y', 1, 1, null, 1)",
+    )
+    damage = (
+        "delete from u where a = 1",
+        "insert into u values (1, concat(repeat('é', 90), '|'), -1e10, 1e-20, '2026-11-17 10:00:00', null)",
+    )
+    log, condition = played(server, Case("against", before, damage), SCHEMA)
+    plan, text = undone(server, [log], tmp_path, condition, against=root_of(server))
+    assert plan.differing == 0, plan.differences
+    assert [line.split()[0] for line in statements_of(text)] == ["DELETE", "INSERT"]
+
+
 def _columns(difference: Difference) -> tuple[tuple[str, str, str], ...]:
     return tuple((one.column, one.expected, one.found) for one in difference.columns)
 
