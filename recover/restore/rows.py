@@ -22,7 +22,7 @@ from recover.sources.files import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
 from recover.timeline.events import Table as LoggedTable
-from recover.timeline.state import Row, State, state_of
+from recover.timeline.state import Row, State, defined_at, state_of
 from recover.timeline.table_log import events_of, note_changed_keys
 from recover.undo.print.inserts import difference
 from recover.undo.tables.definitions import Definitions
@@ -278,7 +278,7 @@ def restored_table(
         raise RestoreRefusedError(
             f"{'.'.join(name)} has no known definition at {moment}: it did not exist then, or a statement of the log"
             " that changes it is not understood.",
-            hint="Choose an earlier moment; `binloom query` lists the changes of the table.",
+            hint="Choose another moment; `binloom top` lists the statements that dropped tables.",
         )
     if table.is_versioned:
         raise RestoreRefusedError(
@@ -287,7 +287,7 @@ def restored_table(
     rounded: tuple[str, ...] = ()
     if dumped is not None:
         rounded = source.dump.rounded_columns(dumped)
-        _add_baseline(source, dumped, rounded)
+        _add_baseline(source, logged, dumped, rounded)
     changed = quoted(f"changed keys of {table.text}")
     if not (table.primary_key and note_plain_keys(connection, logged, source.place, moment.place, changed)):
         note_changed_keys(connection, logged, source.place, moment.place, changed)
@@ -346,28 +346,10 @@ def _is_absent(source: DumpedLog, table: LoggedTable, moment: Moment) -> bool:
     return any(action.startswith("create") for event in events[:1] for action in event.actions)
 
 
-def _add_baseline(source: DumpedLog, dumped: BaselineTable, rounded: Sequence[str]) -> None:
+def _add_baseline(source: DumpedLog, logged: LoggedTable, dumped: BaselineTable, rounded: Sequence[str]) -> None:
     """Tell the engine of `state` of the rows of the dump, which follow."""
     connection = source.log.connection
-    version = connection.execute(
-        """select table_version_id from binloom.table_versions
-        where schema_name = $schema and table_name = $table and evidence != 'table_map' and (
-            valid_from_pos is null or (
-                valid_from_epoch, try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint),
-                valid_from_pos
-            ) <= ($epoch, $sequence, $pos)
-        )
-        order by valid_from_epoch desc nulls last,
-            try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint) desc, valid_from_pos desc
-        limit 1""",
-        {
-            "schema": dumped.schema_name,
-            "table": dumped.table_name,
-            "epoch": source.place.epoch,
-            "sequence": source.place.file_sequence,
-            "pos": source.place.pos,
-        },
-    ).fetchone()
+    version = defined_at(connection, logged, source.place)
     values: list[Any] = [BASELINE, SOURCE, source.place.epoch, source.binlog_file, source.place.file_sequence]
     values += [source.place.pos, dumped.schema_name, dumped.table_name, source.dump.snapshot.taken_at, True]
     values += [[name for name in dumped.column_names if name not in rounded], version[0] if version else None]

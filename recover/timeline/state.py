@@ -197,7 +197,19 @@ def _columns_at(
         **table.parameters,
         **position,
     )
-    defined = _row(
+    defined = defined_at(connection, table, place)
+    latest = defined or changed
+    if changed is not None and changed[1:] < tuple(place):
+        is_newer = defined is not None and defined[3] is not None and changed[1:] < defined[1:]
+        latest = defined if is_newer else changed
+    version_id = latest[0] if latest is not None else next(iter(known), None)
+    version = known.get(version_id or "")
+    return version_id, tuple(version.types) if version is not None else ()
+
+
+def defined_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[Any, ...] | None:
+    """Return the last version of a table that a statement or a snapshot defines at a place, and its own place."""
+    return _row(
         connection,
         r"""select table_version_id, valid_from_epoch,
             try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint) as file_sequence, valid_from_pos
@@ -208,15 +220,10 @@ def _columns_at(
                 or (valid_from_epoch, file_sequence, valid_from_pos) <= ($epoch, $sequence, $pos))
         order by valid_from_epoch desc nulls last, file_sequence desc, valid_from_pos desc limit 1""",
         **table.parameters,
-        **position,
+        epoch=place.epoch,
+        sequence=place.file_sequence,
+        pos=place.pos,
     )
-    latest = defined or changed
-    if changed is not None and changed[1:] < tuple(place):
-        is_newer = defined is not None and defined[3] is not None and changed[1:] < defined[1:]
-        latest = defined if is_newer else changed
-    version_id = latest[0] if latest is not None else next(iter(known), None)
-    version = known.get(version_id or "")
-    return version_id, tuple(version.types) if version is not None else ()
 
 
 def _row(connection: "DuckDBPyConnection", query: str, **parameters: Any) -> tuple[Any, ...] | None:
