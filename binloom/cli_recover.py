@@ -52,7 +52,7 @@ def query(
 ) -> None:
     """Print the row changes that fit all filters, in commit order. Changes nothing. Needs no Java.
 
-    Without --files, the answer is from the last build of the warehouse.
+    Without --files, the answer is from all that has landed.
     """
     from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first

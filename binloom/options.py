@@ -185,7 +185,15 @@ SkipBadChecksum = Annotated[
     bool, typer.Option("--skip-bad-checksum", help="Skip events with a wrong checksum, and report them.")
 ]
 Port = Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")]
-User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Name of the database user.")]
+User = Annotated[
+    str | None,
+    typer.Option(
+        "--user",
+        "-u",
+        metavar="NAME",
+        help="Name of the database user; without it, that of --defaults-file or of the system.",
+    ),
+]
 DefaultsFile = Annotated[
     Path | None,
     typer.Option(

@@ -83,6 +83,11 @@ def snapshot_of_server(
         snapshot = read_definitions(server)
     at = "now" if snapshot.binlog_file is None else f"at {snapshot.binlog_file}:{snapshot.binlog_pos}"
     tell(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
+    if snapshot.binlog_file is None:
+        tell(
+            "the server did not tell its position, so it is not known which statements of the log these definitions"
+            " follow: grant REPLICATION CLIENT (BINLOG MONITOR on MariaDB) to the user."
+        )
     last = max(sequence_of_file(path.name) for path in files)
     if snapshot.binlog_file is not None and sequence_of_file(snapshot.binlog_file) < last:
         # The server has begun its log anew, or its log is another one.

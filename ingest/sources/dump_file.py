@@ -119,9 +119,9 @@ class SqlDump(Dump):
             script = self._read(schema)
             written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC) if isinstance(path, Path) else None
         except (OSError, BinlogError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            text = error.message if isinstance(error, BinlogError) else error.strerror or str(error)
             raise SnapshotInputError(
-                f"{path} cannot be read: {str(reason).rstrip('.')}.",
+                f"{path} cannot be read: {text.removeprefix(f'{path}: ').rstrip('.')}.",
                 hint="Give a file that mysqldump has written.",
                 path=str(path),
             ) from error

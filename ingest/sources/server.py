@@ -148,7 +148,7 @@ class Server:
         account = _quoted_account(accounts[0] if accounts else self.address.user)
         return AccessRefusedError(
             f"User {account} lacks the privilege {privilege} on the server at {self.address}, to {_PURPOSES[need]}.",
-            hint=f"grant {privilege.lower()} on *.* to {account};",
+            hint=f"Run there: grant {privilege.lower()} on *.* to {account};",
             privilege=privilege,
         )
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.selection.catalog import Column, Kind, TableVersion, unknown_name
+from recover.selection.catalog import Column, Kind, TableVersion, UnknownNameError, unknown_name
 from recover.selection.comparison import (
     MismatchError,
     Value,
@@ -148,9 +148,9 @@ def columns_of(name: str, versions: Sequence[TableVersion]) -> dict[str, list[Ta
     if not found:
         tables = sorted({version.name for version in versions})
         where = tables[0] if len(tables) == 1 else "the selected tables"
-        raise unknown_name(
-            f"There is no column {name!r} in {where}.", name, (one.name for each in versions for one in each.columns)
-        )
+        known = (one.name for each in versions for one in each.columns)
+        error = unknown_name(f"There is no column {name!r} in {where}.", name, known)
+        raise UnknownNameError(error.message, hint=f"{error.hint} A text has quotes: '{name}'.")
     return found
 
 

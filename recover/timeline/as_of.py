@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
+from recover.sources.files import SOURCE
 from recover.timeline.events import Place
 
 if TYPE_CHECKING:
@@ -104,11 +105,16 @@ class _Log:
     connection: "DuckDBPyConnection"
     source_id: str
 
+    @property
+    def _log(self) -> str:
+        # Files that are not landed have no source that people know.
+        return "log" if self.source_id == SOURCE else f"log of source {self.source_id}"
+
     def end(self) -> Moment:
         last = self._one("true order by epoch desc, file_sequence desc, start_pos desc limit 1")
         if last is None:
             raise UnknownMomentError(
-                f"The log of source {self.source_id} has no transactions.",
+                f"The {self._log} has no transactions.",
                 hint="Land its binlog and run `binloom build`, or give other files with --files.",
             )
         return self._before(Place(last[0], last[1], last[4]), last[2])
@@ -119,9 +125,7 @@ class _Log:
     def after_gtid(self, gtid: str) -> Moment:
         found = self._all("lower(gtid) = lower($gtid) order by epoch, file_sequence, start_pos", gtid=gtid)
         if not found:
-            raise UnknownMomentError(
-                f"The log of source {self.source_id} does not contain {gtid}.", hint=self._near(gtid)
-            )
+            raise UnknownMomentError(f"The {self._log} does not contain {gtid}.", hint=self._near(gtid))
         if len(found) > 1:
             places = ", ".join(f"{epoch}/{file}:{end}" for epoch, _, file, _, end, *_ in found[:5])
             raise UnknownMomentError(
@@ -143,13 +147,13 @@ class _Log:
             if file in known:
                 choices = ", ".join(f"{one}/{file}:{pos}" for one in known[file])
                 raise UnknownMomentError(
-                    f"The log of source {self.source_id} has no file {file} in epoch {epoch}.",
+                    f"The {self._log} has no file {file} in epoch {epoch}.",
                     hint=f"Give {choices}.",
                 )
             files_of_log = [*known]
             near = difflib.get_close_matches(file, files_of_log, n=3) or files_of_log[:1] + files_of_log[-1:]
             raise UnknownMomentError(
-                f"The log of source {self.source_id} has no transactions in a file {file}.",
+                f"The {self._log} has no transactions in a file {file}.",
                 hint=f"There are {', '.join(dict.fromkeys(near))}." if near else "Land it, or give it with --files.",
             )
         if len(files) > 1:
@@ -161,7 +165,7 @@ class _Log:
         )
         if pos > landed and next_file is None:
             raise UnknownMomentError(
-                f"The log of source {self.source_id} is known up to {file}:{landed}, which is before {file}:{pos}.",
+                f"The {self._log} is known up to {file}:{landed}, which is before {file}:{pos}.",
                 hint="Land the rest and run `binloom build`, give its files with --files, or give an earlier position.",
             )
         around = self._one(
@@ -195,7 +199,7 @@ class _Log:
         place = Place(following[0], following[1], following[3])
         if place == Place(first[0], first[1], first[3]):
             raise UnknownMomentError(
-                f"{_utc(time)} is before the log of source {self.source_id}.",
+                f"{_utc(time)} is before the {self._log}.",
                 hint=f"Its first transaction committed at {_utc(first[6])}.",
             )
         late = self._rows(

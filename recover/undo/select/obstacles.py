@@ -15,7 +15,7 @@ from recover.undo.select.altered import Altered
 from recover.undo.select.selected import Selected, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.stale import changed_since_snapshot
-from recover.undo.tables.table import Table, TableName
+from recover.undo.tables.table import ForeignKey, Table, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -65,17 +65,37 @@ def obstacles(
         yield from _erased(connection, selected, table)
 
 
-def warnings(selected: Selected, definitions: Definitions, with_cascades: bool = False) -> Iterator[str]:
+def warnings(
+    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, with_cascades: bool = False
+) -> Iterator[str]:
     """Yield what a script does not contain, each with its explanation and without the last full stop."""
     for key in definitions.foreign_keys:
-        rules = {key.update_rule, key.delete_rule} - {"RESTRICT", "NO ACTION"}
-        if key.parent in selected.tables and rules:
+        rules = {rule for rule in _rules_that_ran(connection, selected, key) if rule not in ("RESTRICT", "NO ACTION")}
+        if rules:
             child = ".".join(key.table)
             which = ", and that the log had not shown before" if with_cascades else ", unless the server logs them"
             yield (
                 f"rows of {child} that the engine itself changed by foreign key {key.name}"
                 f" ({' and '.join(sorted(rules))}){which}"
             )
+
+
+def _rules_that_ran(connection: "DuckDBPyConnection", selected: Selected, key: ForeignKey) -> Iterator[str]:
+    """Yield the rules of a foreign key for what selected changes did to rows of its parent."""
+    if key.parent not in selected.tables:
+        return
+    (deletes, updates) = connection.execute(
+        "select count(*) filter (where event_type = 'DELETE'),"
+        " count(*) filter (where event_type = 'UPDATE' and list_has_any(list_transform(changed_columns,"
+        " lambda one: lower(one)), $columns))"
+        f" from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
+        " and schema_name = $schema and table_name = $name",
+        {"columns": [*map(str.lower, key.parent_columns)], "schema": key.parent[0], "name": key.parent[1]},
+    ).fetchone() or (0, 0)
+    if deletes:
+        yield key.delete_rule
+    if updates:
+        yield key.update_rule
 
 
 def harms(event: TableEvent) -> bool:
