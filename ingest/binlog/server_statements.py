@@ -2,7 +2,7 @@
 
 A server logs CREATE TABLE of its own for CREATE TABLE … SELECT and for … LIKE of a temporary table, and MySQL for a
 table to which it adds a primary key. It writes this text in UTF-8, whatever the character set of the client is that the
-event names.
+event names, and with backslashes before special signs, whatever the SQL mode of the session is.
 
 Source: `store_create_info` in sql/sql_show.cc of MySQL, `show_create_table` of MariaDB; tried with a client in latin1
 on MySQL 9.7 and 5.6, and on MariaDB 10.11 and 11.8.

@@ -125,7 +125,11 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
 
     mode = sql_mode_bits(statement["sql_mode"])
     text = statement["sql_text"]
-    literals = None if is_of_server(text.encode()) else _literals(statement)
+    if is_of_server(text.encode()):
+        # The server escapes, whatever the mode of the session; tried on MySQL 9.7 and 5.6, MariaDB 10.11 and 11.8.
+        literals, mode = None, mode & ~NO_BACKSLASH_ESCAPES
+    else:
+        literals = _literals(statement)
     actions = actions_of(text, statement["default_schema"], mode, flavor, version, literals)
     default: Default = (None, None)
     if statement["collation_server"] is not None:

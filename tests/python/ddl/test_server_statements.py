@@ -1,4 +1,4 @@
-"""Statements that a server writes itself are in UTF-8, whatever the character set of the client is."""
+"""Statements that a server writes itself are in UTF-8 and escaped, whatever the client and the SQL mode are."""
 
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ from tests.servers import ALL_DISTRIBUTIONS
 
 # The bytes are those of UTF-8, also where the client names another character set.
 WRITTEN = [
-    "create table first (id int primary key, `cä` enum('ä'))",
+    r"create table first (id int primary key, `cä` enum('ä\\b'))",
     "create table `sä` select * from first",
-    "create temporary table made (id int primary key, `cä` enum('ä') comment 'ä')",
+    r"create temporary table made (id int primary key, `cä` enum('ä\\b') comment 'ä\\')",
     "create table liked like made",
     "create table valued (id int) select cast('ä' as char(9)) as `cä` from first",
 ]
-KEYED = ["set sql_generate_invisible_primary_key = 1", "create table keyed (id int, `cä` enum('ä'))"]
+KEYED = ["set sql_generate_invisible_primary_key = 1", r"create table keyed (id int, `cä` enum('ä\\b'))"]
 
 
-@pytest.mark.parametrize("charset", ["latin1", "binary"])
+@pytest.mark.parametrize(("charset", "mode"), [("latin1", ""), ("binary", ""), ("utf8mb4", "no_backslash_escapes")])
 @pytest.mark.parametrize(
     "name",
     [
@@ -30,10 +30,18 @@ KEYED = ["set sql_generate_invisible_primary_key = 1", "create table keyed (id i
         pytest.param("mariadb-11.8", marks=pytest.mark.mariadb118),
     ],
 )
-def test_names_and_labels_of_a_table_that_the_server_describes(name: str, charset: str, tmp_path: Path) -> None:
+def test_names_and_labels_of_a_table_that_the_server_describes(
+    name: str, charset: str, mode: str, tmp_path: Path
+) -> None:
     with ALL_DISTRIBUTIONS[name].start(tmp_path / "server", []) as server:
         with server.connect(charset="utf8mb4", autocommit=True) as connection, connection.cursor() as cursor:
-            for statement in ["create database d", "use d", f"set names {charset}", *WRITTEN]:
+            for statement in [
+                "create database d",
+                "use d",
+                f"set names {charset}",
+                f"set sql_mode = '{mode}'",
+                *WRITTEN,
+            ]:
                 cursor.execute(statement)
             if name == "mysql":
                 for statement in KEYED:
