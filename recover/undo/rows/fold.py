@@ -232,7 +232,7 @@ def _broken(change: Change, reason: str) -> str:
 
 def _add_selected(table: Table, history: History, change: Change) -> None:
     if not history.first_key and history.row is not None:
-        history.first_key = {name: history.row.get(name, UNKNOWN) for name in table.row_key}
+        history.first_key = {name: history.row.get(name, UNKNOWN) for name in table.row_key or table.stored_names}
     history.changes += 1
     history.others_between |= history.others.keys()
     if history.other_existence:

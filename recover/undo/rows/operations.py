@@ -139,7 +139,7 @@ def redo_of(table: Table, history: History) -> Operation | None:
         return operation_between(table, None, history.after) if history.exists_after else None
     if history.existed and not history.exists_after:
         return operation_between(table, history.before, None)
-    now = {**history.first_key, **history.before} if table.row_key else history.before
+    now = {**history.first_key, **history.before}
     operation = operation_between(table, now, {**now, **history.after})
     if operation is None:
         return None
