@@ -29,6 +29,7 @@ from recover.undo.select.copied import copy_selected
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.masked import masked_obstacles
 from recover.undo.select.obstacles import harms, obstacles, warnings
+from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, is_selected, select
 from recover.undo.select.statements_within import statements_within
@@ -76,69 +77,70 @@ def planned(
         The filters select nothing, or changes that cannot be undone together.
     """
     connection, selection = log.connection, log.select(filters)
-    for note in selection.notes:
-        tell(note)
-    condition = selection.condition.sql("duckdb")
-    if log.copies is not None:
-        condition = copy_selected(
-            log.copies, selection, with_dependents=options.mode is Mode.DEPENDENTS, with_cascades=with_cascades
-        )
-    try:
-        selected = select(connection, condition, rows_only=rows_only)
-    except EmptySelectionError:
-        raise _why_nothing(log, selection) from None
-    _assert_columns(connection)
-    of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
-    definitions = Definitions.of_log(log, selected.source_id, *of_server)
-    names = {*selected.tables}
-    altered, selected = carry(log, selected, definitions)
-    definitions = altered.defined(definitions)
-    definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
-    _assert_known(options, selected, definitions)
-    assert_read(log, selected.tables, definitions)
-    missing: dict[TableName, int] = {}
-    if with_cascades:
-        missing = _add_cascades(connection, selected, definitions)
-        selected = select(connection, condition)
-    masks = masked_tables(log, selected.source_id)
-
-    def problems_of(changes: Selected) -> list[str]:
-        compared = server is not None
-        masked = masked_obstacles(connection, changes, definitions, masks, options, is_compared=compared)
-        found = obstacles(connection, changes, definitions, log.versions, altered)
-        return [*left_out(connection, changes), *altered.problems, *found, *masked]
-
-    problems = problems_of(selected)
-    heading = Heading(
-        str(moment_of(connection, selected.source_id, None)),
-        in_words(filters),
-        _confidence(connection, selected),
-        "" if server is None else str(server),
-        {".".join(name): definitions.origins[name] for name in selected.tables if name in definitions.origins},
-    )
-    beginnings = Beginnings(connection, selected.source_id)
-    with Planner(connection, definitions, server, beginnings) as planner:
-        plan = Plan(selected, options) if problems else planner.plan(selected, options)
-        if plan.added:
-            problems = problems_of(plan.selected)
-        plan.problems += problems
-        plan.warnings += altered.warnings
-        plan.warnings += warnings(connection, plan.selected, definitions, with_cascades)
-        if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
-            plan.warnings.append(_UNKNOWN_CHILDREN)
-        plan.warnings += trigger_warnings(connection, plan.selected, server)
-        plan.warnings += never_landed(log, plan.selected)
-        plan.warnings += statements_within(connection, selected.source_id, filters)
-        if with_cascades:
-            plan.synthesized = synthesized(connection, plan.selected)
-        for name, count in missing.items():
-            plan.warnings.append(
-                f"{counted(count, 'row')} of {'.'.join(name)} that a cascade changed, because the last images are older"
-                " than a change of the table itself"
+    with taken_off(connection):
+        for note in selection.notes:
+            tell(note)
+        condition = selection.condition.sql("duckdb")
+        if log.copies is not None:
+            condition = copy_selected(
+                log.copies, selection, with_dependents=options.mode is Mode.DEPENDENTS, with_cascades=with_cascades
             )
-        if log.goes_on_after is not None:
-            plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
-        yield planner, plan, heading
+        try:
+            selected = select(connection, condition, rows_only=rows_only)
+        except EmptySelectionError:
+            raise _why_nothing(log, selection) from None
+        _assert_columns(connection)
+        of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
+        definitions = Definitions.of_log(log, selected.source_id, *of_server)
+        names = {*selected.tables}
+        altered, selected = carry(log, selected, definitions)
+        definitions = altered.defined(definitions)
+        definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
+        _assert_known(options, selected, definitions)
+        assert_read(log, selected.tables, definitions)
+        missing: dict[TableName, int] = {}
+        if with_cascades:
+            missing = _add_cascades(connection, selected, definitions)
+            selected = select(connection, condition)
+        masks = masked_tables(log, selected.source_id)
+
+        def problems_of(changes: Selected) -> list[str]:
+            compared = server is not None
+            masked = masked_obstacles(connection, changes, definitions, masks, options, is_compared=compared)
+            found = obstacles(connection, changes, definitions, log.versions, altered)
+            return [*left_out(connection, changes), *altered.problems, *found, *masked]
+
+        problems = problems_of(selected)
+        heading = Heading(
+            str(moment_of(connection, selected.source_id, None)),
+            in_words(filters),
+            _confidence(connection, selected),
+            "" if server is None else str(server),
+            {".".join(name): definitions.origins[name] for name in selected.tables if name in definitions.origins},
+        )
+        beginnings = Beginnings(connection, selected.source_id)
+        with Planner(connection, definitions, server, beginnings) as planner:
+            plan = Plan(selected, options) if problems else planner.plan(selected, options)
+            if plan.added:
+                problems = problems_of(plan.selected)
+            plan.problems += problems
+            plan.warnings += altered.warnings
+            plan.warnings += warnings(connection, plan.selected, definitions, with_cascades)
+            if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
+                plan.warnings.append(_UNKNOWN_CHILDREN)
+            plan.warnings += trigger_warnings(connection, plan.selected, server)
+            plan.warnings += never_landed(log, plan.selected)
+            plan.warnings += statements_within(connection, selected.source_id, filters)
+            if with_cascades:
+                plan.synthesized = synthesized(connection, plan.selected)
+            for name, count in missing.items():
+                plan.warnings.append(
+                    f"{counted(count, 'row')} of {'.'.join(name)} that a cascade changed, because the last images are"
+                    " older than a change of the table itself"
+                )
+            if log.goes_on_after is not None:
+                plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
+            yield planner, plan, heading
 
 
 def _why_nothing(log: Log, selection: Selection) -> UsageError:

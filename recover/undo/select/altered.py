@@ -21,6 +21,7 @@ from recover.timeline.events import Image, Place
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.rows.fold import UNKNOWN, Row
+from recover.undo.select.overlay import lay_over
 from recover.undo.select.selected import Selected, described, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions, history_of
 from recover.undo.tables.table import Table, TableName
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     from ingest.ddl.actions import Action, Column
     from ingest.landing.schema_history import SchemaHistory
-
-BEFORE_ALTERED: Final = "unaltered_row_changes"
-"""Name that `row_changes` has after `carry` made another one."""
 
 _ALTERING: Final = (
     *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
@@ -363,16 +361,11 @@ class _Images:
         """Put the written rows in the place of the logged ones; return whether there are any."""
         if not self._is_begun:
             return False
-        found = self._connection.execute(
-            "select table_type from information_schema.tables"
-            " where table_schema = 'binloom' and table_name = 'row_changes'"
-        ).fetchone()
-        kind = "view" if found is not None and found[0] == "VIEW" else "table"
-        self._connection.execute(
-            f"""alter {kind} binloom.row_changes rename to {BEFORE_ALTERED};
-            create view binloom.row_changes as
-                select * from binloom.{BEFORE_ALTERED} anti join carried_changes using (change_id)
-                union all by name select * from carried_changes"""
+        lay_over(
+            self._connection,
+            "unaltered_row_changes",
+            "select * from binloom.unaltered_row_changes anti join carried_changes using (change_id)"
+            " union all by name select * from carried_changes",
         )
         return True
 

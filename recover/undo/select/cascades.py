@@ -14,6 +14,7 @@ from recover.sources.engine import literal
 from recover.timeline.events import Place
 from recover.undo.rows.literals import LABELS, TEXTS
 from recover.undo.select.obstacles import plain_type
+from recover.undo.select.overlay import lay_over
 from recover.undo.select.selected import ORDER, Selected, is_selected
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.ranks import table_ranks
@@ -81,19 +82,15 @@ def add_cascades(
         The log does not show enough of a table.
     """
     source_id, keys = selected.source_id, cascading_keys(definitions, selected.tables)
-    found = connection.execute(
-        "select table_type from information_schema.tables where table_schema = 'binloom' and table_name = 'row_changes'"
-    ).fetchone()
-    kind = "view" if found is not None and found[0] == "VIEW" else "table"
     connection.execute(
-        f"""
-        alter {kind} binloom.row_changes rename to logged_row_changes;
-        create table synthesized_changes as
-            select * replace (row_ordinal::bigint as row_ordinal) from binloom.logged_row_changes limit 0;
-        create view binloom.row_changes as
-            select * replace (row_ordinal::bigint * {_STEP} as row_ordinal) from binloom.logged_row_changes
-            union all by name select * from synthesized_changes
-        """
+        "create or replace table synthesized_changes as"
+        " select * replace (row_ordinal::bigint as row_ordinal) from binloom.row_changes limit 0"
+    )
+    lay_over(
+        connection,
+        "logged_row_changes",
+        f"select * replace (row_ordinal::bigint * {_STEP} as row_ordinal) from binloom.logged_row_changes"
+        " union all by name select * from synthesized_changes",
     )
     tables = {key.table for key in keys} | {key.parent for key in keys}
     ranks = table_ranks(tables, keys)

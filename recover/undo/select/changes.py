@@ -17,6 +17,7 @@ from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
 from recover.undo.rows.fold import Change, Row
 from recover.undo.select.beginnings import Beginnings
+from recover.undo.select.overlay import LAYERS
 from recover.undo.select.selected import ORDER, Selected, SelectionError, first_selected, is_selected, transaction_name
 from recover.undo.tables.table import Table, TableName
 
@@ -50,7 +51,7 @@ def with_split_images(connection: "DuckDBPyConnection") -> str:
     has_lists = connection.execute(
         "select count(*) from information_schema.tables where (table_schema, table_name) = ('main', 'row_images')"
         " and not exists (select 1 from information_schema.tables"
-        " where table_name in ('logged_row_changes', 'unaltered_row_changes'))"
+        f" where table_name in {LAYERS})"
     ).fetchone()
     if has_lists is not None and has_lists[0]:
         return "row_images"

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import Inputs
 from binloom.ui.words import FILTERS
+from tests.servers import Server
 from tests.support.in_process import binloom_here
 from tests.support.pages import DAMAGE, LOG, let_in, page, sample_inputs
 from tests.support.places import SAMPLES
@@ -176,6 +178,38 @@ def test_a_page_is_the_same_after_others(client: TestClient) -> None:
     before = [client.get(one).text for one in shown]
     assert client.get("/undo?table=shop.customers").status_code == 200
     assert [client.get(one).text for one in shown] == before
+
+
+@pytest.mark.mariadb
+def test_a_plan_leaves_the_log_as_it_is(mariadb_server: Server, tmp_path: Path) -> None:
+    mariadb_server.flush()
+    mariadb_server.execute(
+        "drop database if exists paged",
+        "create database paged",
+        "use paged",
+        "create table p (id int primary key, note varchar(9))",
+        "create table c (id int primary key, p int, foreign key (p) references p (id) on delete cascade)",
+        "insert into p values (1, 'a'), (2, 'b')",
+        "insert into c values (1, 1), (2, 1), (3, 2)",
+        "delete from p where id = 1",
+        "alter table p drop column note, add column more int",
+        "insert into p values (4, 4)",
+    )
+    given = GivenDefinitions(folder=mariadb_server.snapshot_dir(tmp_path))
+    shown = ["/?schema=paged", "/transactions?schema=paged", "/table?table=paged.p", "/row?table=paged.p&key=1"]
+    plans = [
+        "/undo?table=paged.p&type=DELETE&with-cascades=on",
+        "/undo?table=paged.p&type=INSERT",
+        "/undo?table=paged.p&with-cascades=on",
+    ]
+    with let_in(Inputs((mariadb_server.flush(),), given)) as client:
+        before = [client.get(one).text for one in shown]
+        for plan in plans:
+            first = client.get(plan)
+            assert first.status_code == 200, first.text
+            assert "bug in binloom" not in first.text
+            assert client.get(plan).text == first.text
+            assert [client.get(one).text for one in shown] == before, plan
 
 
 @pytest.mark.parametrize(
