@@ -1,6 +1,6 @@
 """Actions of a DDL statement, in order: plain data, as the raw table `ddl_actions` holds it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, Literal
@@ -148,6 +148,21 @@ class Key:
             return replace(self, columns=tuple(name for name, _, _ in parts))
         others = Key.of_parts(self.name, parts)
         return replace(self, columns=others.columns, lengths=others.lengths, expressions=others.expressions)
+
+    def with_periods(self, periods: Mapping[str, tuple[str, ...]]) -> "Key":
+        """Return the key with the columns of a period for its name (WITHOUT OVERLAPS).
+
+        The end of the period comes before its start: MariaDB, sql/sql_table.cc, `append_system_key_parts`.
+        """
+        if self.is_foreign or not any(lowered(name or "") in periods for name in self.columns):
+            return self
+        parts = [
+            (column, length, expression)
+            for name, length, expression in self.parts
+            for column in periods.get(lowered(name or ""), (name,))[::-1]
+        ]
+        found = Key.of_parts(self.name, parts, is_hash=self.is_hash)
+        return replace(found, is_conditional=self.is_conditional)
 
     @property
     def is_foreign(self) -> bool:

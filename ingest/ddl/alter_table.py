@@ -259,7 +259,7 @@ class _Parts:
         if elements.periods:
             self._other("add period", key_columns=elements.period)
         if elements.keys or not (elements.definitions or elements.primary_key or elements.periods):
-            self._other(detail, keys=tuple(elements.keys))
+            self._other(detail, keys=elements.keys_of_elements)
 
     def _add_column(self, definition: Definition, is_conditional: bool) -> None:
         column = definition.column

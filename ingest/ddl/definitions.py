@@ -129,7 +129,12 @@ class Elements:
     @property
     def all_keys(self) -> tuple[Key, ...]:
         """Unique and foreign keys in the order of the statement; keys in definitions of columns come first."""
-        return (*(key for one in self.definitions for key in one.keys), *self.keys)
+        return (*(key for one in self.definitions for key in one.keys), *self.keys_of_elements)
+
+    @property
+    def keys_of_elements(self) -> tuple[Key, ...]:
+        """Unique and foreign keys that are no part of a column's definition."""
+        return tuple(key.with_periods(self.periods) for key in self.keys)
 
 
 def with_columns_of_periods(key: Iterable[str], periods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -124,6 +124,7 @@ def schema_rows(
     statistics: Iterable[ViewRow],
     *,
     needs_rules: bool = True,
+    shows_all: bool = True,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Turn rows of the views into ordered rows of the raw tables, and check that they are consistent.
 
@@ -139,6 +140,8 @@ def schema_rows(
     needs_rules
         Whether every foreign key must have its rules. MariaDB shows them only to users with privileges on the
         table beyond SELECT.
+    shows_all
+        Whether a server shows the columns: then only labels in `binary` have no character set. Otherwise it is unknown.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def schema_rows(
     with_periods = [*listed, *_period_columns(listed, table_rows, primary)]
     complete = [*with_periods, *_hash_columns(with_periods, table_rows, statistics)]
     column_rows = sorted(
-        (_column_row(row, primary) for row in complete),
+        (_column_row(row, primary, "binary" if shows_all else None) for row in complete),
         key=lambda row: (row["schema_name"], row["table_name"], row["ordinal_position"]),
     )
     _check_columns(column_rows)
@@ -356,12 +359,14 @@ def _table_id(row: ViewRow) -> tuple[str, str]:
     return str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"])
 
 
-def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
+def _column_row(
+    row: ViewRow, primary: Mapping[tuple[str, str, str], int], bytes_of_labels: str | None
+) -> dict[str, Any]:
     extra = _text(row.get("EXTRA")) or ""
     name = (str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"]), str(row["COLUMN_NAME"]))
-    data_type, character_set = str(row["DATA_TYPE"]).lower(), _text(row.get("CHARACTER_SET_NAME"))
+    data_type = str(row["DATA_TYPE"]).lower()
     # The servers show no character set for labels in `binary`, which keep spaces at their ends and are never converted.
-    bytes_of_labels = "binary" if data_type in LABELLED else None
+    not_shown = bytes_of_labels if data_type in LABELLED else None
     return {
         "schema_name": name[0],
         "table_name": name[1],
@@ -371,8 +376,8 @@ def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> di
         "primary_key_ordinal": primary.get(name),
         "data_type": data_type,
         "column_type": str(row["COLUMN_TYPE"]),
-        "character_set": character_set or bytes_of_labels,
-        "collation": _text(row.get("COLLATION_NAME")) or bytes_of_labels,
+        "character_set": _text(row.get("CHARACTER_SET_NAME")) or not_shown,
+        "collation": _text(row.get("COLLATION_NAME")) or not_shown,
         "is_nullable": (_text(row.get("IS_NULLABLE")) or "YES").upper() == "YES",
         "column_default": _text(row.get("COLUMN_DEFAULT")),
         # EXTRA also contains DEFAULT_GENERATED, for a default that is an expression.

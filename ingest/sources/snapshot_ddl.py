@@ -144,7 +144,12 @@ def rows_of_shapes(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the tables as rows of `schema_columns`, `schema_keys` and `foreign_keys`."""
     return schema_rows(
-        _column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), [*_prefix_rows(shapes)]
+        _column_rows(shapes),
+        _key_rows(shapes),
+        _rule_rows(shapes, dialect),
+        (),
+        [*_prefix_rows(shapes)],
+        shows_all=False,
     )
 
 
@@ -235,7 +240,10 @@ def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
 def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
     if shape.primary_key:
         yield "PRIMARY", Key("PRIMARY", shape.primary_key)
-    yield from ((name, key) for name, key in named(shape.keys, table[1]) if key.columns)
+    for name, key in named(shape.keys, table[1]):
+        # A name that is no column is that of a period: its columns are not known in a later statement.
+        if key.columns and all(column is None or shape.index(column) is not None for column in key.columns):
+            yield name, key
 
 
 def _table_columns(table: TableId) -> dict[str, str]:
