@@ -40,6 +40,7 @@ class Kind(StrEnum):
     MOMENT = "date or time"
     TIME = "time of day or interval"
     BINARY = "binary string"
+    ADDRESS = "address or UUID"
     TEXT = "text"
 
 
@@ -65,6 +66,8 @@ class Column:
             return Kind.MOMENT
         if name in ("time", "time2"):
             return Kind.TIME
+        if name in ("inet4", "inet6", "uuid"):
+            return Kind.ADDRESS
         if name in ("year", "float", "double"):
             return Kind[name.upper()]
         if name in _BINARY or (name in ("blob", *_WIRE_STRINGS) and self.character_set in (None, "binary")):

@@ -5,7 +5,9 @@ neither true nor false.
 """
 
 import re
+import socket
 import struct
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
@@ -69,6 +71,8 @@ def compare(operator: type["exp.Binary"], text: "exp.Expr", column: Column, valu
             return operator(
                 this=measured(text, column), expression=exp.Literal.number(_microseconds(_text(value), column))
             )
+        case Kind.ADDRESS if operator not in (exp.EQ, exp.NEQ):
+            raise _without_order(column)
         case _:
             if operator in (exp.EQ, exp.NEQ):
                 _assert_label(_text(value), column)
@@ -98,6 +102,8 @@ def rank(value: str, column: Column) -> Decimal | float | int | str:
             return _full_moment(value, column)
         case Kind.TIME:
             return _microseconds(value, column)
+        case Kind.ADDRESS:
+            raise _without_order(column)
         case _:
             return canonical(value, column) or ""
 
@@ -123,9 +129,13 @@ def compare_columns(
     MismatchError
         The types of the columns cannot be compared.
     """
+    from sqlglot import exp
+
     (one, first), (two, second) = left, right
     numbers = {Kind.NUMBER, Kind.YEAR, Kind.FLOAT, Kind.DOUBLE}
     kinds = {first.kind, second.kind}
+    if Kind.ADDRESS in kinds and operator not in (exp.EQ, exp.NEQ):
+        raise _without_order(first if first.kind is Kind.ADDRESS else second)
     if kinds == {Kind.NUMBER}:
         scale = max(first.digits[1], second.digits[1])
         if max(each.digits[0] - each.digits[1] for each in (first, second)) + scale > _MOST_DIGITS:
@@ -183,6 +193,8 @@ def canonical(value: Value, column: Column) -> str | None:
         case Kind.BINARY:
             text = _hexadecimal(value)
             return text + "00" * max(column.fixed_bytes - len(text) // 2 + 1, 0)
+        case Kind.ADDRESS:
+            return _address(_text(value), column)
         case _:
             return _text(value)
 
@@ -205,7 +217,8 @@ def number_of(value: Value, column: Column) -> Decimal:
             f"{_text(value)!r} is not a number, and column {column.name} is {column.shown_type}.",
             hint=f"Give a number for {column.name}.",
         )
-    return number
+    # The servers take two digits for a year from 1970 to 2069.
+    return number + (2000 if number < 70 else 1900) if column.kind is Kind.YEAR and 0 < number < 100 else number
 
 
 def _number_text(value: bytes | Decimal) -> Decimal | str:
@@ -376,6 +389,30 @@ def _hexadecimal(value: Value) -> str:
         return f"0x{value[2:].upper()}"
     data = value if isinstance(value, bytes) else _text(value).encode()
     return f"0x{data.hex().upper()}"
+
+
+def _address(text: str, column: Column) -> str:
+    """Return an address or a UUID as MariaDB shows it.
+
+    Source: MariaDB, plugin/type_inet/sql_type_inet.cc, `Inet6::to_string`, which has the form of the C library.
+    """
+    try:
+        if column.data_type == "uuid":
+            return str(uuid.UUID(text))
+        if column.data_type == "inet4":
+            return socket.inet_ntoa(bytes(int(part) for part in text.strip().split(".")))
+        return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text.strip()))
+    except (ValueError, OSError):
+        raise MismatchError(
+            f"{text!r} is no value of column {column.name}, which is {column.shown_type}.",
+            hint="Give it as the server shows it.",
+        ) from None
+
+
+def _without_order(column: Column) -> MismatchError:
+    return MismatchError(
+        f"Column {column.name} ({column.shown_type}) has no order here.", hint="Compare it with = or !=, or use IN."
+    )
 
 
 def _too_wide(column: Column) -> MismatchError:
