@@ -329,6 +329,7 @@ class _Followed:
         had = {lowered(column.name): column for column in self.shape.columns}
         self._shapes.apply(step)
         renamed = {}
+        modified = {lowered(step.column_name or "")} if step.action == "modify_column" else set()
         if step.action in ("modify_column", "rename_column") and lowered(step.column_name or "") in had:
             renamed = {lowered(step.columns[0].name): lowered(step.column_name or "")}
         origins: dict[str, Origin] = {}
@@ -339,6 +340,10 @@ class _Followed:
                 origins[name] = Added(initial(column))
                 continue
             origin = self.origins[former]
+            if former in modified and column.is_generated:
+                # The server computes it again, and its expression may be another.
+                origins[name] = Added(UNKNOWN)
+                continue
             is_changed = replace(had[former], name=column.name) != column
             if is_changed and isinstance(origin, Kept):
                 origin = replace(origin, steps=(*origin.steps, (had[former], column)))

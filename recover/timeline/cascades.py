@@ -30,15 +30,13 @@ def cascade_remarks(connection: "DuckDBPyConnection", table: Table) -> Iterator[
 
 
 def _statement_of_cascade(connection: "DuckDBPyConnection", table: Table) -> str | None:
-    """Return the first statement of the log with a cascade, for a table that no snapshot shows."""
+    """Return the first statement of the log with a cascade, for a table of which no snapshot shows one."""
     found = connection.execute(
         """select statement_type, binlog_file, start_pos, sql_text from binloom.schema_changes
         where source_id = $source and list_contains(tables, $schema || '.' || $table)
             and regexp_matches(sql_text, '\\breferences\\b', 'i')
-            and (select count(*) from binloom.table_versions where source_id = $source and schema_name = $schema
-                and table_name = $table and evidence = 'snapshot') = 0
             and (select count(*) from binloom.foreign_keys where source_id = $source and schema_name = $schema
-                and table_name = $table) = 0
+                and table_name = $table and is_cascading) = 0
         order by epoch, file_sequence, start_pos""",
         table.parameters,
     ).fetchall()

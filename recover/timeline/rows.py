@@ -161,6 +161,10 @@ class _Rows:
         yield from self.latest.values()
         yield from self.lost
 
+    def _after(self, before: Image, change: Change, is_certain: bool) -> Image:
+        columns = self.columns.columns if self.columns is not None else ()
+        return _after(before, change, [one.name for one in columns if one.is_generated], is_certain)
+
     # --- tables with a primary key ---
 
     def _insert(self, change: Change) -> Iterator[Version]:
@@ -184,7 +188,7 @@ class _Rows:
         if previous is not None and not defect:
             previous.doubts = doubts
         target = change.key if change.key_after is None else change.key_after
-        row = None if change.event_type == "DELETE" else _after(before, change, is_certain=not doubts)
+        row = None if change.event_type == "DELETE" else self._after(before, change, is_certain=not doubts)
         version = self._version(previous, change, target, before, row)
         version.defect, version.differing = defect, differing
         version.doubts = () if row is None or _covers(change.after, row) else doubts
@@ -221,7 +225,7 @@ class _Rows:
             return
         row = change.after
         if change.before is not None and row is not None:
-            row = _after(change.before, change, is_certain=True)
+            row = self._after(change.before, change, is_certain=True)
         if self._moves_one_row(change):
             yield from self._move(change, row)
             return
@@ -421,9 +425,17 @@ def _covers(image: Image | None, row: Image) -> bool:
     return image is not None and image.keys() >= row.keys()
 
 
-def _after(before: Image, change: Change, is_certain: bool) -> Image:
-    """Return the row after a change: columns that its image lacks keep their values."""
-    row = {**before, **(change.after or {})}
+def _after(before: Image, change: Change, generated: Iterable[str], is_certain: bool) -> Image:
+    """Return the row after a change: columns that its image lacks keep their values.
+
+    MariaDB does not log generated columns in partial images, although the server has computed them again.
+    """
+    after = change.after or {}
+    row = {**before, **after}
+    if any(name not in before or before[name] != value for name, value in after.items()):
+        for column in generated:
+            if column not in after:
+                row.pop(column, None)
     for column in change.undecoded_columns:
         document = row.pop(column, None)
         changed = _changed_document(document, change, column) if document is not None and is_certain else None

@@ -107,7 +107,8 @@ class State:
                 if is_sequence:
                     last = version if last is None else max(last, version, key=_order)
                     continue
-                yield from [self._row(version.row, version.doubts)] * version.copies
+                for _ in range(version.copies):
+                    yield self._row(version.row, version.doubts)
         if last is not None and last.row is not None:
             yield self._row(last.row, last.doubts)
 
@@ -124,7 +125,7 @@ class State:
         return row
 
 
-def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> State:
+def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment, *, may_cascade: bool = True) -> State:
     """Return the state of a table at a moment; its rows are read while they are used.
 
     Parameters
@@ -135,11 +136,13 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
         The table.
     moment
         Transactions before it are included.
+    may_cascade
+        Whether foreign keys may have changed rows without the log; whoever gives False has looked himself.
     """
     baseline = baseline_of(connection, table, moment.place)
     whole, known = events_of(connection, table), columns_of(connection, table)
     events = events_since(connection, table, whole, baseline, moment.place)
-    gaps = (*_gaps(events, whole), *cascade_remarks(connection, table))
+    gaps = (*_gaps(events, whole), *(cascade_remarks(connection, table) if may_cascade else ()))
     version_id, columns = _columns_at(connection, table, moment.place, known)
     return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known)
 

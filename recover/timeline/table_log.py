@@ -36,6 +36,8 @@ _REPLACING: Final = (
     *("rename_table", "exchange_partition", "other discard tablespace", "other import tablespace"),
     *("other convert partition", "other convert table to partition"),
 )
+# A system-versioned table logs its former rows, too; a statement deletes all of them.
+_VERSIONING: Final = re.compile(r"(?:add|drop)_column .* system versioning$")
 _OBSCURING: Final = ("drop_partition", "truncate_partition", "not_understood")
 _ALTERING: Final = (
     *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
@@ -384,7 +386,7 @@ def _has_masks(connection: "DuckDBPyConnection", source_id: str) -> bool:
 def _effect(event: TableEvent) -> Effect | None:
     """Return the effect of a statement on the rows of a table that it names; None if it changes none."""
     actions = event.actions
-    if any(action.startswith(_REPLACING) for action in actions):
+    if any(action.startswith(_REPLACING) or _VERSIONING.match(action) for action in actions):
         return Effect.REPLACES
     if any(action.startswith(_EMPTYING) for action in actions):
         return Effect.EMPTIES
