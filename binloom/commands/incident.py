@@ -16,7 +16,7 @@ from binloom.filter_options import option_of
 from ingest.errors import UsageError
 from ingest.words import counted
 from recover.notes import Kind
-from recover.selection.filters import Filters, in_words
+from recover.selection.filters import Filters, in_words, texts_of
 from recover.sources.log import Log
 
 SHOWN_ROWS: Final = 200
@@ -28,8 +28,10 @@ def undo_command(filters: Filters, files: Sequence[Path], given: GivenDefinition
     words = ["binloom", "undo"]
     for one in fields(filters):
         value = getattr(filters, one.name)
-        for text in value if isinstance(value, tuple) else () if value is None else (value,):
-            words += [option_of(one.name), f"{text:%Y-%m-%d %H:%M:%S.%f}" if isinstance(text, datetime) else str(text)]
+        if isinstance(value, datetime):
+            words += [option_of(one.name), f"{value:%Y-%m-%d %H:%M:%S.%f}"]
+        elif value is not None:
+            words += [word for text in texts_of(value) for word in (option_of(one.name), text)]
     if files:
         words += ["--files", *map(str, files)]
     places = (("--snapshot-dir", given.folder), ("--ddl", given.ddl), ("--against", given.server))

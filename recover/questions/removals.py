@@ -16,7 +16,7 @@ ACTION_COLUMNS: Final = (
     *("schema_name", "table_name", "column_name"),
 )
 """Columns of `ddl_actions` that tell what a statement took away."""
-STATEMENT_COLUMNS: Final = ("start_pos", "payload_ordinal", "event_timestamp", "thread_id")
+STATEMENT_COLUMNS: Final = ("start_pos", "payload_ordinal", "transaction_pos", "event_timestamp", "thread_id")
 """Columns of `statements` that tell when, and which connection."""
 
 _REMOVING: Final = pa.array(
@@ -82,10 +82,11 @@ class Removals:
             steps = [*filter(self._takes, found.get((row["start_pos"], row["payload_ordinal"]), ()))]
             if steps and self._is_in_time(row["event_timestamp"]):
                 self.count += 1
+                begin = row["transaction_pos"]
                 self._last.append(
                     Removal(
                         source_id=source_id,
-                        position=f"{file}:{row['start_pos']}",
+                        position=f"{file}:{begin if begin is not None else row['start_pos']}",
                         at=row["event_timestamp"],
                         thread_id=row["thread_id"],
                         statement=steps[0]["statement_type"],

@@ -110,8 +110,8 @@ class HotRow:
 class Removal:
     """A statement that took tables, rows or columns away without listing them.
 
-    `position` is that of the statement, as `--as-of` takes it: what was there before. `removed` has names of databases,
-    tables and columns; of a table, some partitions or all rows may be gone.
+    `position` is that of its transaction, as `--transaction` takes it, and `--as-of` for what was there before.
+    `removed` has names of databases, tables and columns; of a table, some partitions or all rows may be gone.
     """
 
     source_id: str

@@ -10,7 +10,7 @@ from ingest.errors import UsageError
 from ingest.words import counted
 from recover.selection.catalog import unknown_name
 from recover.selection.condition import STATEMENT_KINDS, Selection, place_condition, select
-from recover.selection.filters import Filters
+from recover.selection.filters import Filters, texts_of
 from recover.selection.gtids import is_gtid, is_in
 
 if TYPE_CHECKING:
@@ -263,8 +263,7 @@ def _given(filters: Filters) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, datetime):
         return _time(value)
-    values = value if isinstance(value, tuple) else (value,)
-    text = ", ".join("=".join(one) if isinstance(one, tuple) else str(one) for one in values)
+    text = ", ".join(texts_of(value))
     return text if len(text) < _LONGEST else f"{text[:_LONGEST]} …"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from ingest.errors import UsageError
 from recover.selection.gtids import GtidRange, gtid_ranges
@@ -221,9 +221,14 @@ def in_words(filters: Filters) -> str:
     for one in fields(filters):
         value = getattr(filters, one.name)
         if value not in (None, ()):
-            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            texts.append(f"{one.name.replace('_', ' ')} {shown}")
+            texts.append(f"{one.name.replace('_', ' ')} {', '.join(texts_of(value))}")
     return "; ".join(texts)
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return the texts that give the value of a filter, one for each of its values."""
+    values = value if isinstance(value, tuple) else (value,)
+    return ["=".join(one) if isinstance(one, tuple) else str(one) for one in values]
 
 
 def separated(texts: Iterable[str]) -> tuple[str, ...]:

@@ -344,7 +344,10 @@ class Log:
             if not any(one.table in given for one in missing):
                 hint = "The definitions that were given do not have these tables: give those of a server that has them."
         elif not self.is_landed:
-            hint = "Give the definitions of the tables: --schema-from HOST, --ddl FILE or --snapshot-dir DIR."
+            hint = (
+                "Give the definitions of the tables: --ddl FILE, --snapshot-dir DIR, or a server that has them with"
+                " --schema-from HOST; with --against HOST for undo and redo."
+            )
         return UsageError(
             f"All selected row events are in quarantine: {listed(missing)}.",
             hint=hint,

@@ -8,7 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from binloom.answers.given_definitions import GivenDefinitions
+from binloom.commands.incident import undo_command
 from binloom.pages.rendering import _environment
+from recover.selection.filters import Filters, in_words
 from tests.support.browser import browser, complaints
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
@@ -183,3 +186,12 @@ def test_mistakes_leave_no_file(
     monkeypatch.chdir(tmp_path)
     assert_sentence(binloom_here("incident", *words), 2, needle)
     assert [*tmp_path.glob("*.html*")] == []
+
+
+def test_the_command_of_a_report_gives_each_filter_as_a_person_does() -> None:
+    filters = Filters(tags=(("application", "a b"), ("route", "x")), tables=("shop.orders",), from_pos=4, files=("b",))
+    assert undo_command(filters, [], GivenDefinitions()) == [
+        *("binloom", "undo", "--table", "shop.orders", "--file", "b", "--from-pos", "4"),
+        *("--tag", "application=a b", "--tag", "route=x", "--output", "undo.sql"),
+    ]
+    assert in_words(filters) == "tables shop.orders; files b; from pos 4; tags application=a b, route=x"

@@ -120,7 +120,9 @@ def test_a_snapshot_that_was_given_is_not_asked_for(tmp_path: Path) -> None:
     # Without the first file of the sample the log does not create the tables.
     words = ("query", "--table", "shop.orders", "--files", SHOP / "binlog.000002")
     without = binloom_here(*words, home=tmp_path / "home")
-    assert_sentence(without, 2, "in quarantine", "--schema-from HOST, --ddl FILE or --snapshot-dir DIR")
+    assert_sentence(
+        without, 2, "in quarantine", "--ddl FILE, --snapshot-dir DIR", "--schema-from HOST", "--against HOST"
+    )
     wrong = binloom_here(*words, "--snapshot-dir", schema, home=tmp_path / "home")
     assert_sentence(wrong, 2, "in quarantine", "The definitions that were given do not have these tables")
 

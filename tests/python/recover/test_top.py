@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -181,14 +182,10 @@ def test_statements_that_took_something_away(server: str, request: pytest.Fixtur
     def told(*words: object) -> str:
         return binloom_here(*words, "--files", log).stderr
 
-    inside = told("query", "--transaction", emptied["position"])
-    named = inside.partition("Give --transaction ")[2].partition(".\n")[0]
-    nothing = told("query", "--transaction", named)
-    assert f"changed no row that the log lists: truncate table orders (at {emptied['position']})" in nothing
+    nothing = told("query", "--transaction", emptied["position"])
+    assert re.search(rf"changed no row that the log lists: truncate table orders \(at {log.name}:\d+\)", nothing)
     report = told("incident", "--table", "removing.orders", "--output", tmp_path / "incident.html")
-    assert (
-        f"TRUNCATE TABLE at {emptied['position']} took rows away that the log does not list: removing.orders." in report
-    )
+    assert re.search(rf"TRUNCATE TABLE at {log.name}:\d+ took rows away .* list: removing.orders", report)
 
 
 def test_what_is_before_a_damage_counts_and_the_damage_is_told(tmp_path: Path) -> None:
