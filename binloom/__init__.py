@@ -63,3 +63,7 @@ __getattr__ = lazy_names(
         "register": "ingest.landing.data_source",
     },
 )
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -31,7 +31,7 @@ from binloom.answers.undo import PlannedUndo, parts_of, planned_undo
 from binloom.commands.build_record import has_built_everything
 from binloom.pages.over_time import OverTime
 from ingest.errors import UsageError
-from ingest.sources.address import ServerAddress
+from ingest.sources.address import ServerAddress, host_and_port
 from recover.index.opened import Index
 from recover.notes import Note, lacking
 from recover.questions.statistics import Least
@@ -66,7 +66,7 @@ class Where(TypedDict, total=False):
     files: File | Iterable[File]
     snapshot_dir: File
     ddl: File
-    schema_from: ServerAddress
+    schema_from: ServerAddress | str
     index_dir: File
     home: File
 
@@ -339,7 +339,7 @@ def undo(
     with_cascades: bool = False,
     json_as_text: bool = False,
     redo: bool = False,
-    against: ServerAddress | None = None,
+    against: ServerAddress | str | None = None,
     **selecting: Unpack[Selecting],
 ) -> Undo:
     """Return the proved script that takes the transactions of the selected changes back. Nothing is executed.
@@ -361,7 +361,8 @@ def undo(
     redo
         Do the changes again, on a server that does not have them.
     against
-        Compare each row with this server, which is only read. It also defines the tables of files.
+        Compare each row with this server, which is only read. It also defines the tables of files. A text is
+        `HOST[:PORT]`; its user and password are those of the environment.
 
     Raises
     ------
@@ -376,7 +377,7 @@ def undo(
         by_transaction,
     )
     filters, told = _filters(selecting), NoteList()
-    inputs = _inputs(selecting)
+    inputs, against = _inputs(selecting), _address(against)
     if against is not None and inputs.files and not filters.sources and not inputs.given.options:
         inputs = replace(inputs, given=GivenDefinitions(server=against))
     with ExitStack() as opening:
@@ -409,10 +410,15 @@ def _whole(where: Where, source: str | None, table: str) -> tuple[Log, NoteList]
     return open_full_log(_inputs(where), sources, table=table, tell=told), told
 
 
+def _address(server: ServerAddress | str | None) -> ServerAddress | None:
+    return ServerAddress.of(*host_and_port(server)) if isinstance(server, str) else server
+
+
 def _inputs(where: Mapping[str, Any]) -> Inputs:
     files = where.get("files", ())
     paths = [files] if isinstance(files, str | PathLike) else files
-    given = GivenDefinitions(_path(where.get("snapshot_dir")), _path(where.get("ddl")), where.get("schema_from"))
+    server = _address(where.get("schema_from"))
+    given = GivenDefinitions(_path(where.get("snapshot_dir")), _path(where.get("ddl")), server)
     named = [one if isinstance(one, str) and "://" in one else Path(one) for one in paths]
     if given.options and not named:
         raise UsageError("Definitions are for the tables of files.", hint="Give `files` too.")

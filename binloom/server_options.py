@@ -8,7 +8,6 @@ A command takes them as one parameter with the name of its option: the address o
 """
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,7 +20,6 @@ from ingest.errors import UsageError
 if TYPE_CHECKING:
     from ingest.sources.address import ServerAddress
 
-_PLACE: Final = re.compile(r"(?:\[(?P<address>[^\[\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
 OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
     "port": (options.Port, None),
     "user": (options.User, None),
@@ -94,19 +92,9 @@ def _refuse_without_server(option: str, login: dict[str, Any]) -> None:
 def _address(
     option: str, place: str | None, port: int | None = None, *, ssl_mode: str | None, **given: Any
 ) -> "ServerAddress":
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.address import ServerAddress, host_and_port
 
-    host, found = (None, None) if place is None else _host_and_port(option, place)
+    host, found = (None, None) if place is None else host_and_port(place, option)
     if found is not None and port not in (None, found):
         raise UsageError(f"{option} has the port {found}, and --port is {port}.", hint="Give one of them.")
     return ServerAddress.of(host, found or port, tls_mode=ssl_mode, **given)
-
-
-def _host_and_port(option: str, text: str) -> tuple[str, int | None]:
-    """Return host and port of `HOST`, `HOST:PORT`, `[ADDRESS]:PORT` or an IPv6 address, which has colons of its own."""
-    if text.count(":") > 1 and not text.startswith("["):
-        return text, None
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        raise UsageError(f"{text!r} is not the address of a server.", hint=f"Give {option} HOST or HOST:PORT.")
-    return found["address"] or found["host"], int(found["port"]) if found["port"] else None

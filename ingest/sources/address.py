@@ -1,11 +1,12 @@
 """Address and login of a server, from command line options, a defaults file and the environment."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from configparser import RawConfigParser
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from pymysql.optionfile import Parser
 
@@ -16,6 +17,8 @@ DEFAULT_PORT = 3306
 LAST_PORT = 65535
 OPTION_GROUPS = ("client", "binloom")
 PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
+
+_PLACE: Final = re.compile(r"(?:\[(?P<address>[^\[\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,23 @@ def _option(parser: Parser, group: str, name: str) -> str:
 def _is_on(options: Mapping[str, str], name: str) -> bool | None:
     """Return whether an options file turns something on, None when it does not contain the option."""
     return None if name not in options else options[name].lower() not in ("0", "off", "false")
+
+
+def host_and_port(text: str, option: str = "") -> tuple[str, int | None]:
+    """Return host and port of `HOST`, `HOST:PORT`, `[ADDRESS]:PORT` or an IPv6 address, which has colons of its own.
+
+    Raises
+    ------
+    UsageError
+        The text has another form; `option` is what gave it.
+    """
+    if text.count(":") > 1 and not text.startswith("["):
+        return text, None
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        given = " ".join(filter(None, (option, "HOST")))
+        raise UsageError(f"{text!r} is not the address of a server.", hint=f"Give {given} or HOST:PORT.")
+    return found["address"] or found["host"], int(found["port"]) if found["port"] else None
 
 
 def _tls_mode(mode: str | None, options: Mapping[str, str]) -> TlsMode | None:

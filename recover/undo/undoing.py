@@ -125,7 +125,7 @@ def planned(
                 problems = problems_of(plan.selected)
             plan.problems += problems
             plan.warnings += altered.warnings
-            plan.warnings += warnings(connection, plan.selected, definitions, with_cascades)
+            plan.warnings += warnings(connection, plan.selected, definitions, options.direction, with_cascades)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)
             plan.warnings += trigger_warnings(connection, plan.selected, server)

@@ -11,6 +11,7 @@ from recover.selection.catalog import TableVersion
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of
+from recover.undo.options import Direction
 from recover.undo.select.altered import Altered
 from recover.undo.select.selected import Selected, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _IS_ERASED: Final = f"regexp_matches(coalesce(pk_values, ''), '{TOKEN.pattern}')"
+_WITHOUT_EFFECT: Final = frozenset({"RESTRICT", "NO ACTION"})
 _ACTIONS_WITHOUT_HARM: Final = ("add_column", "convert_character_set")
 
 
@@ -66,24 +68,51 @@ def obstacles(
 
 
 def warnings(
-    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, with_cascades: bool = False
+    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, direction: Direction, cascades: bool
 ) -> Iterator[str]:
-    """Yield what a script does not contain, each with its explanation and without the last full stop."""
-    for key in definitions.foreign_keys:
-        rules = {rule for rule in _rules_that_ran(connection, selected, key) if rule not in ("RESTRICT", "NO ACTION")}
-        if rules:
-            child = ".".join(key.table)
-            which = ", and that the log had not shown before" if with_cascades else ", unless the server logs them"
-            yield (
-                f"rows of {child} that the engine itself changed by foreign key {key.name}"
-                f" ({' and '.join(sorted(rules))}){which}"
-            )
+    """Yield what a script does not contain, each with its explanation and without the last full stop.
+
+    Parameters
+    ----------
+    cascades
+        Whether the rows are added that foreign keys changed, as far as the log shows them.
+    """
+    ran = {key: _rules_that_ran(connection, selected, key) for key in definitions.foreign_keys}
+    found = {key: rules for key, rules in ran.items() if rules}
+    # The rows of a child are changed, and so may be those of its own children.
+    waiting = [*found]
+    while waiting:
+        above = waiting.pop()
+        for key in definitions.foreign_keys:
+            rules = {key.delete_rule, key.update_rule} - _WITHOUT_EFFECT
+            if key.parent == above.table and key not in found and rules:
+                found[key] = rules
+                waiting.append(key)
+    for key, rules in found.items():
+        if cascades and _shows_all_rows(connection, selected, key.table):
+            continue
+        which = ", unless the server logs them"
+        if cascades:
+            which = ", and that the log had not shown before"
+        elif direction is Direction.UNDO:
+            which += ": --with-cascades adds those that the log has shown before"
+        child = ".".join(key.table)
+        told = " and ".join(sorted(rules))
+        yield f"rows of {child} that the engine itself changed by foreign key {key.name} ({told}){which}"
 
 
-def _rules_that_ran(connection: "DuckDBPyConnection", selected: Selected, key: ForeignKey) -> Iterator[str]:
-    """Yield the rules of a foreign key for what selected changes did to rows of its parent."""
+def _shows_all_rows(connection: "DuckDBPyConnection", selected: Selected, name: TableName) -> bool:
+    """Return whether the log has all rows of a table since it was empty, up to the selection."""
+    first = Place(*min(first_selected(connection, selected, one) for one in selected.tables)[:3])
+    events = [one for one in events_of(connection, LoggedTable(selected.source_id, *name)) if one.place < first]
+    emptied = max((place for place, one in enumerate(events) if one.effect is Effect.EMPTIES), default=None)
+    return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
+
+
+def _rules_that_ran(connection: "DuckDBPyConnection", selected: Selected, key: ForeignKey) -> set[str]:
+    """Return the rules of a foreign key that changed rows, for what selected changes did to rows of its parent."""
     if key.parent not in selected.tables:
-        return
+        return set()
     (deletes, updates) = connection.execute(
         "select count(*) filter (where event_type = 'DELETE'),"
         " count(*) filter (where event_type = 'UPDATE' and list_has_any(list_transform(changed_columns,"
@@ -92,10 +121,8 @@ def _rules_that_ran(connection: "DuckDBPyConnection", selected: Selected, key: F
         " and schema_name = $schema and table_name = $name",
         {"columns": [*map(str.lower, key.parent_columns)], "schema": key.parent[0], "name": key.parent[1]},
     ).fetchone() or (0, 0)
-    if deletes:
-        yield key.delete_rule
-    if updates:
-        yield key.update_rule
+    rules = ([key.delete_rule] if deletes else []) + ([key.update_rule] if updates else [])
+    return {*rules} - _WITHOUT_EFFECT
 
 
 def harms(event: TableEvent) -> bool:
