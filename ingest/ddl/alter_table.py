@@ -7,13 +7,14 @@ statement has it. Keys change last: ADD PRIMARY KEY uses the new names of column
 Sources: server, sql/sql_table.cc, `mysql_prepare_alter_table`, sql/sql_yacc.yy, `alter_list_item`; MariaDB the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default
 from ingest.ddl.column_order import behind_generated_key, without_clashes, without_columns_of_before
 from ingest.ddl.column_types import (
+    LABELLED,
     TEXT_TYPES,
     Dialect,
     character_set_of,
@@ -34,6 +35,7 @@ from ingest.ddl.definitions import (
     stamped,
     with_columns_of_periods,
 )
+from ingest.ddl.hashed_keys import with_hashes_apart
 from ingest.ddl.names import Names
 from ingest.ddl.tokens import Cursor
 from ingest.ddl.versioning import IS_ROW_END, PERIOD
@@ -107,6 +109,8 @@ class _Parts:
         self._renamed: list[Action] = []
         self._adds_versioning = self._declares_period = False
         self._periods: dict[str, tuple[str, ...]] = {}
+        # By column, as the statement has them: a column that it converts never has another character set.
+        self._labels: dict[str, str] = {}
         self.parts = 0
 
     def in_order(self) -> list[Action]:
@@ -118,7 +122,7 @@ class _Parts:
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         # A key may get the name of a dropped one, wherever that is.
         has_keys = any(one.keys for one in self._others)
-        others, hashes = _with_hashes_apart(sorted(self._others, key=lambda one: has_keys and not one.dropped_keys))
+        others, hashes = with_hashes_apart(sorted(self._others, key=lambda one: has_keys and not one.dropped_keys))
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
@@ -148,6 +152,7 @@ class _Parts:
         character_set, collation = self._converted_to
         if character_set is None or column.data_type not in TEXT_TYPES or column.character_set == "binary":
             return column
+        column = replace(column, column_type=self._labels.get(column.name, column.column_type))
         return with_character_set(column, *resolved(character_set, collation, self._converted_to))
 
     def read_part(self) -> None:
@@ -282,6 +287,8 @@ class _Parts:
         self._keys.append(self._action("add_primary_key", key_columns=columns, is_conditional=is_conditional))
 
     def _column(self, definition: Definition) -> Column:
+        if definition.data_type.name in LABELLED:
+            self._labels[definition.column.name] = definition.data_type.column_type
         return definition.in_table(None, self._dialect, is_stamped=stamped([definition]) is not None)
 
     # --- DROP ---
@@ -491,10 +498,3 @@ class _Parts:
         self._defaults.append(
             self._action("other", detail="default character set", character_set=character_set, collation=collation)
         )
-
-
-def _with_hashes_apart(actions: Sequence[Action]) -> tuple[list[Action], list[Action]]:
-    """Return actions, and one with all new keys that are `using hash`: it ends the hashes of all others."""
-    hashed = [one for one in actions if any(key.is_hash for key in one.keys)]
-    keys = tuple(key for one in hashed for key in one.keys)
-    return [one for one in actions if one not in hashed], [replace(one, keys=keys) for one in hashed[:1]]

@@ -106,3 +106,10 @@ def is_hash(name: str, extra: str) -> bool:
 def may_be_hash(name: str) -> bool:
     """Return whether a column has the name of a hash."""
     return name.startswith(_NAME)
+
+
+def with_hashes_apart(actions: Sequence[Action]) -> tuple[list[Action], list[Action]]:
+    """Return actions, and one with all new keys that are `using hash`: it ends the hashes of all others."""
+    hashed = [one for one in actions if any(key.is_hash for key in one.keys)]
+    keys = tuple(key for one in hashed for key in one.keys)
+    return [one for one in actions if one not in hashed], [replace(one, keys=keys) for one in hashed[:1]]

@@ -25,6 +25,14 @@ SESSIONS = [
     ("create table {} (a enum('é ','x ')) charset binary", "alter table {} convert to character set utf8mb4"),
     ("create table {} (a enum('一','あ')) charset gbk", "alter table {} convert to character set sjis"),
     ("create table {} (a enum('é')) charset utf8mb4", "alter table {} modify a enum('é') charset latin1"),
+    # A column that the same statement adds and converts never has its own character set.
+    ("set names binary", "create table {} (a int)",
+     "alter table {} add b enum('ж','é') charset utf8mb4, convert to character set latin2"),
+    ("create table {} (a int)", "alter table {} add b enum('ж','é') charset latin1, convert to character set utf8mb4"),
+    ("create table {} (a int)", "alter table {} add b enum('ж','é') charset utf8mb4, convert to character set latin1"),
+    ("create table {} (a int)", "alter table {} add b enum(0xE9,'x') charset latin1, convert to character set utf8mb4"),
+    ("create table {} (a enum('x'))",
+     "alter table {} modify a enum(0xC3A9,'é') charset utf8mb4, convert to character set latin1"),
     # Spaces at the end belong to a label of bytes alone.
     ("create table {} (a enum('a ','b') charset binary, b set('c ') charset binary, c enum('d ') charset latin1)",),
     ("create table {} (a enum('a ','b')) charset binary",),
@@ -115,7 +123,8 @@ def assert_labels(shapes: Shapes, server: Server, numbers: Iterable[int]) -> Non
     """Assert that the tables of sessions have the labels that the server has."""
     for number in numbers:
         table = f"t{number % 1000}"
-        for column in shapes.tables["labels", table].columns:
+        labelled = [one for one in shapes.tables["labels", table].columns if one.data_type in ("enum", "set")]
+        for column in labelled:
             labels = enum_members(column.column_type or "")
             theirs = labels_of(server, f"labels.{table}", column.name)
             charset = column.character_set or "binary"
