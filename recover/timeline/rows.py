@@ -237,11 +237,23 @@ class _Rows:
             self.latest[change.key].joins = self.latest[change.key_after].line
 
     def _whole(self, change: Change) -> Change:
-        """Return a change with the row of a partial image; rows that may be the one, and may not, are in doubt."""
+        """Return a change with the row that it is of, if one of the images lacks columns.
+
+        Rows that may be the one, and may not, are in doubt.
+        """
         image = change.before
-        if not image or self.columns is None or len(image) >= len(self.columns.types):
+        if not image or self.columns is None:
+            return change
+        is_whole = len(image) >= len(self.columns.types)
+        same = self.latest.get(change.key or "") if is_whole else None
+        if same is not None and same.row is not None:
             return change
         found = self.latest.fitting(image)
+        if is_whole and len(found) == 1:
+            # Earlier images of this row lacked columns. Others that were equal to it may have other values there.
+            whole = None if change.after is None else {**image, **change.after}
+            key_after = None if whole is None else key_of_image(whole)
+            return replace(change, key=found[0].key, key_after=key_after, before=found[0].row, after=whole)
         if len(found) != 1 or not _covers(found[0].row, image):
             doubt = TableEvent(change.place, Effect.OBSCURES, "image that lacks columns", change.binlog_file)
             for version in found:

@@ -148,11 +148,15 @@ def changes_of(
 
 
 def _has_partial_images(cursor: "DuckDBPyConnection", selected: str, parameters: Mapping[str, object]) -> bool:
-    """Return whether images of rows without a primary key lack columns: each row may be the one of such an image."""
+    """Return whether images of rows without a primary key lack columns: each row may be the one of such an image.
+
+    The image after an update is completed with the one before.
+    """
     found = cursor.execute(
         f"""select count(*) from ({selected}) as changes inner join binloom.table_versions as versions
             on changes.table_version_id = versions.table_version_id
-        where not changes.has_key and cardinality(changes.row_before) < len(versions.columns)""",
+        where not changes.has_key
+            and cardinality(if(event_type = 'INSERT', row_after, row_before)) < len(versions.columns)""",
         parameters,
     )
     return bool(_value(found))

@@ -46,6 +46,18 @@ ON_MYSQL: dict[str, tuple[tuple[str, ...], list[dict[str, Any]], str]] = {
         [{"a": "1", "_unknown_columns": ["g"]}],
         "1 row may have other values, or may not exist",
     ),
+    "an insert without a key lacks a column": (
+        (
+            "set binlog_row_image = minimal",
+            "create table t (a int, b int default 7, c int)",
+            "insert into t (a, c) values (1, 1), (1, 1), (2, 2)",
+            "delete from t where a = 1 limit 1",
+            "update t set c = 3 where a = 2",
+            "set binlog_row_image = full",
+        ),
+        [{"a": "1", "c": "1", "_unknown_columns": ["b"]}, {"a": "2", "b": "7", "c": "3"}],
+        "2 rows, complete",
+    ),
 }
 ON_MARIADB: dict[str, tuple[tuple[str, ...], list[dict[str, Any]], str]] = {
     "a partial image lacks generated columns": (
