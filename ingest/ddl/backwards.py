@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingest.ddl.actions import Action, Column
-from ingest.ddl.column_types import TEXT_TYPES
+from ingest.ddl.column_types import BYTE_TYPES, TEXT_TYPES
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape
 
@@ -69,8 +69,11 @@ def _with_key(shape: Shape, action: Action) -> Shape | None:
 
 
 def _converted(shape: Shape, action: Action) -> Shape:
+    # In `binary`, a text becomes bytes, and other bytes have the same types.
+    is_text = action.character_set not in (None, "default", "binary")
+    types = TEXT_TYPES if is_text else TEXT_TYPES | BYTE_TYPES
     shape.columns = [
-        Column(one.name, is_nullable=one.is_nullable) if one.data_type in TEXT_TYPES else one for one in shape.columns
+        Column(one.name, is_nullable=one.is_nullable) if one.data_type in types else one for one in shape.columns
     ]
     return shape
 

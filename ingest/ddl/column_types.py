@@ -149,6 +149,7 @@ _LOST_BYTE: Final = re.compile(r"\\x[0-9a-f]{2}")
 _VARYING: Final = re.compile(r"var(?:char|binary)\((\d+)\)")
 _LONGER: Final = {"varchar": _TEXTS, "varbinary": _BLOBS}
 _BINARY_OF: Final = {"char": "binary", "varchar": "varbinary", **dict(zip(_TEXTS, _BLOBS, strict=True))}
+BYTE_TYPES: Final = frozenset(_BINARY_OF.values())
 
 
 def read_type(cursor: Cursor, dialect: Dialect) -> DataType:

@@ -21,6 +21,7 @@ TOLD = [
     "change id key_ int, add c int after key_",
     "convert to character set latin1",
     "convert to character set utf16, add c text first",
+    "convert to character set binary",
     "add unique (a), drop index a, comment 'x', alter a set default 3, engine innodb",
     "rename column a to x, add a int after id",
 ]
