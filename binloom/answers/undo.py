@@ -16,7 +16,7 @@ from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.undo.options import Mode, UndoOptions
-from recover.undo.plan.classify import Refusal
+from recover.undo.plan.classify import SAME_COLUMNS, Refusal
 from recover.undo.plan.left_rows import Group, Treatment, grouped
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Ending, Heading, described_baseline, script
@@ -202,10 +202,13 @@ def _refusal(plan: Plan) -> str:
         )
     if plan.options.mode is Mode.DEPENDENTS:
         return f"the {verb} is refused: these conflicts remain with all dependent transactions."
+    of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]
+    columns = sorted({column for conflict in of_columns for column in conflict.columns})
+    others = f"; --columns with other columns than {', '.join(columns)} takes back the rest" if columns else ""
     return (
         f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
         " later transactions. --with-dependents"
-        " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
+        f" takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them{others}."
     )
 
 

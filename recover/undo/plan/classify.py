@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Final
 
 from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.rows.fold import UNKNOWN, Change, History, Row, fold, rows_without_selection
@@ -17,6 +18,9 @@ from recover.undo.rows.operations import (
     undo_of,
 )
 from recover.undo.tables.table import Table
+
+SAME_COLUMNS: Final = "the same columns were changed since"
+"""Reason of a conflict in which other columns of the row can be taken back."""
 
 
 @dataclass(frozen=True)
@@ -266,8 +270,7 @@ def _conflict(table: Table, history: History, options: UndoOptions) -> Conflict 
         and history.row.get(name, UNKNOWN) != history.before[name]
     ]
     if both:
-        reason = "the same columns were changed since"
-        return Conflict(table, key, reason, tuple(both), _transactions(history, both))
+        return Conflict(table, key, SAME_COLUMNS, tuple(both), _transactions(history, both))
     if options.by_transaction and history.times:
         reason = "the row was updated since, and its time of update cannot be taken back change by change"
         return Conflict(table, key, reason, tuple(history.times), _transactions(history, history.times))
