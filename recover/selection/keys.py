@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
 from ingest.words import counted
-from recover.selection.catalog import Column, TableVersion
+from recover.selection.catalog import Column, Kind, TableVersion
 from recover.selection.comparison import canonical, compare, image_value, is_one_of, rank
 from recover.selection.filters import key_parts, key_text
 from recover.selection.where import IMAGES, of_versions
@@ -101,6 +101,13 @@ def named_key(key: str, version: TableVersion) -> dict[Column, str]:
     pairs = [part.partition("=") for part in parts]
     if all(sign and name.strip().lower() in by_name for name, sign, _ in pairs):
         return {by_name[name.strip().lower()]: value for name, _, value in pairs}
+    others = [name.strip() for name, sign, _ in pairs if sign and name.strip().lower() not in by_name]
+    are_numbers = all(column.kind is Kind.NUMBER for column in version.key_columns)
+    if others and are_numbers and version.column(others[0]) is not None:
+        raise UsageError(
+            f"{others[0]} is no column of the primary key of {version.name} ({', '.join(version.primary_key)}).",
+            hint=f'Find its rows with `binloom query --table {version.name} --where "{parts[0]}"`.',
+        )
     if not by_name or len(parts) != len(by_name):
         raise _wrong_parts(key, version)
     return dict(zip(version.key_columns, parts, strict=True))

@@ -208,7 +208,10 @@ def _key_value(part: str, name: str, column_type: str) -> str:
     is_shown = _HASH.fullmatch(value) is not None or TOKEN.fullmatch(value) is not None
     if column_type.startswith(_INTEGERS) and not is_shown:
         if not WHOLE_NUMBER.fullmatch(value):
-            raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint="Give a number.")
+            hint = "Give a number."
+            if "=" in value:
+                hint = f'Give {name}, or find the rows with `binloom query --table ... --where "{value}"`.'
+            raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint=hint)
         return str(int(value))
     return value
 
