@@ -36,6 +36,9 @@ _TEXT_COLUMNS: Final = (
 )
 
 
+_UNKNOWN: Final = "(unknown)"
+
+
 def print_history(log: Log, table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
     """Print all versions of a row, or the row as it was at a moment; `log` has the marts of `table_log`."""
     if as_of is not None:
@@ -78,9 +81,15 @@ def _text_rows(found: RowHistory) -> Iterator[tuple[Any, ...]]:
             maker.thread_id if maker else None,
             maker.gtid if maker else None,
             position_of(maker) if maker else None,
-            found.statements.get(version.change.change_id) if version.change else None,
+            _statement(found, version),
             list(remarks_on(version)) or None,
         )
+
+
+def _statement(found: RowHistory, version: Version) -> str | None:
+    if version.change is not None:
+        return found.statements.get(version.change.change_id)
+    return version.event.statement or None if version.event is not None else None
 
 
 def _changes(version: Version) -> str | None:
@@ -89,11 +98,16 @@ def _changes(version: Version) -> str | None:
     if version.before is None:
         return ", ".join(f"{name} {_shown(value)}" for name, value in version.row.items() if value is not None)
     names = changed_columns_of(version) or []
-    return ", ".join(f"{name} {_value(version.before, name)} → {_value(version.row, name)}" for name in names)
+    dropped = {action.lower() for action in version.event.actions} if version.event is not None else set()
+    absent = {name: "(dropped)" for name in names if f"drop_column {name}".lower() in dropped}
+    return ", ".join(
+        f"{name} {_value(version.before, name)} → {_value(version.row, name, absent.get(name, _UNKNOWN))}"
+        for name in names
+    )
 
 
-def _value(image: Image, name: str) -> str:
-    return _shown(image[name]) if name in image else "(unknown)"
+def _value(image: Image, name: str, absent: str = _UNKNOWN) -> str:
+    return _shown(image[name]) if name in image else absent
 
 
 def _shown(value: str | None) -> str:
