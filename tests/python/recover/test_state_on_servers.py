@@ -303,7 +303,7 @@ def test_history_shows_a_row_that_never_changed_since_the_baseline(timelines: Ti
         ("replaced", "shop.replaced was emptied since by DROP TABLE"),
         # Its values are short enough for the new type.
         ("narrowed", None),
-        ("dropped", "nothing describes shop.dropped as it is now"),
+        ("dropped", "shop.dropped was dropped since by DROP TABLE"),
         ("by_statement", "rows of shop.by_statement may have changed unseen since"),
         ("prepared", "a prepared XA transaction holds 1 row change of shop.prepared"),
     ],
