@@ -60,6 +60,12 @@ class GivenDefinitions:
             raise UsageError(
                 f"{' and '.join(self.options)} all give the definitions of the tables.", hint="Give one of them."
             )
+        found = self._read(files, tell)
+        if found is not None and found.doubt is not None:
+            tell(found.doubt)
+        return found
+
+    def _read(self, files: "Sequence[LogPath]", tell: Callable[[str], None]) -> "SchemaSnapshot | None":
         if self.folder is not None:
             from ingest.sources.snapshot_files import read_snapshot_dir
 

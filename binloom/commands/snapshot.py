@@ -67,6 +67,8 @@ def _print_snapshot(source: str, snapshot: "SchemaSnapshot", landed: "SnapshotRe
         f"{source}: {verb} a schema snapshot of {counted(landed.tables, 'table')} with"
         f" {counted(landed.columns, 'column')} and {counted(landed.foreign_keys, 'foreign key column')}{where}"
     )
+    if snapshot.doubt is not None:
+        say(snapshot.doubt)
     if landed.renamed_rows:
         rows = "1 landed row has" if landed.renamed_rows == 1 else f"{landed.renamed_rows:,} landed rows have"
         print_line(f"{source}: {rows} other names now; the next build writes them")

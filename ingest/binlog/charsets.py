@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from ingest.binlog.kernel import layout
 
+BEYOND_BMP: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets with signs beyond the Basic Multilingual Plane, which utf8mb3 has as question marks."""
+
 # First collation id of each run, and the character sets of the ids from there on, as both servers number them
 # (information_schema.collations of MySQL 9.7 and MariaDB 10.11; they agree where both have an id).
 _RUNS: Final = (

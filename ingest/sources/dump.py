@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ingest.binlog import TableFilter
+from ingest.binlog.charsets import BEYOND_BMP
 from ingest.errors import SnapshotInputError, UsageError
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.dump_values import is_exact
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TableName = tuple[str, str]
-
-_BEYOND_BMP: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
-"""Character sets with characters that a dump in utf8mb3 has as question marks."""
 
 
 class Dump(ABC):
@@ -167,7 +165,7 @@ class Dump(ABC):
     def _assert_no_question_marks(self, name: TableName, columns: Sequence[dict[str, Any]], hint: str) -> None:
         """Refuse a table with characters that a dump in utf8mb3 cannot have."""
         for row in columns:
-            if row["data_type"] == "json" or row["character_set"] in _BEYOND_BMP:
+            if row["data_type"] == "json" or row["character_set"] in BEYOND_BMP:
                 raise self._failure(
                     f"its text is utf8mb3, which has not all characters of column {row['column_name']} of"
                     f" {'.'.join(name)}",

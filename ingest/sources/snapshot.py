@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from ingest.binlog.charsets import BEYOND_BMP
 from ingest.ddl.column_types import LABELLED, character_set_of
 from ingest.ddl.hashed_keys import hash_columns
 from ingest.errors import SnapshotInputError
+from ingest.words import counted
 
 Origin = Literal["server", "files", "ddl", "binlog"]
 ViewRow = Mapping[str, Any]
@@ -114,6 +116,22 @@ class SchemaSnapshot:
     def tables(self) -> int:
         """Number of tables."""
         return len({(column["schema_name"], column["table_name"]) for column in self.columns})
+
+    @property
+    def doubt(self) -> str | None:
+        """A sentence on labels that the server may not have shown as they are; None if there are none."""
+        found = [
+            ".".join((row["schema_name"], row["table_name"], row["column_name"]))
+            for row in self.columns
+            if row["data_type"] in LABELLED and row["character_set"] in BEYOND_BMP and "?" in row["column_type"]
+        ]
+        if not found:
+            return None
+        others = f" and {counted(len(found) - 1, 'other column')}" if len(found) > 1 else ""
+        return (
+            f"a label of {found[0]}{others} has a question mark. A server shows one for each sign beyond the Basic"
+            " Multilingual Plane, too, such as an emoji. Then the values have it as well, unless the log has labels."
+        )
 
 
 def schema_rows(
