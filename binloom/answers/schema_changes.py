@@ -54,6 +54,11 @@ class SchemaChange:
     is_understood: bool
     destroys_rows: bool
 
+    @property
+    def drops_columns(self) -> bool:
+        """Whether it removes a column, and so its values in all rows."""
+        return any(action.startswith("drop_column ") for action in self.actions)
+
 
 COLUMNS: Final = tuple(one.name for one in fields(SchemaChange))
 

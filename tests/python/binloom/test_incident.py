@@ -98,14 +98,15 @@ def test_statements_that_are_not_shown_are_told() -> None:
             start_pos=pos,
             thread_id=None,
             sql_text=f"drop table t{pos}",
-            destroys_rows=True,
+            destroys_rows=pos % 2 == 0,
+            drops_columns=pos % 2 == 1,
         )
         for pos in range(51)
     ]
     assert "These are the first 50." not in listed.definitions(statements[:50])  # type: ignore[attr-defined]
     shown = listed.definitions(statements)  # type: ignore[attr-defined]
     assert "These are the first 50." in shown and shown.count("drop table") == 50
-    assert shown.count("removes rows") == 50
+    assert shown.count("removes rows") == shown.count("removes a column") == 25
 
 
 def test_an_undo_that_is_refused_has_its_reason(tmp_path: Path) -> None:
