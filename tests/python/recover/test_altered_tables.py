@@ -120,7 +120,8 @@ def check(altered: Altered, case: Case) -> None:
     missing = check_rows(state_at(altered, table, changed_at), changed, case)
     assert missing == case.unknown - {"..."}
     # A later change shows the whole row.
-    assert check_rows(state_at(altered, table, None), last, case) <= missing
+    unlogged = case.generated if altered.run.server.version.startswith("11.") else frozenset()
+    assert check_rows(state_at(altered, table, None), last, case) <= missing | unlogged
     key = altered.log.connection.execute(
         "select primary_key_columns from binloom.table_versions where table_name = ? and len(primary_key_columns) > 0",
         [case.table],
