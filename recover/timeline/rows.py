@@ -18,6 +18,24 @@ NOT_INSERTED: Final = "not_inserted"
 """The row did not exist according to the log, and the change has an image of it."""
 NOT_DELETED: Final = "not_deleted"
 """The row existed according to the log, and the change creates it."""
+_LEFT_OUT: Final = (
+    *(
+        None,
+        "tinytext",
+        "text",
+        "mediumtext",
+        "longtext",
+        "tinyblob",
+        "blob",
+        "mediumblob",
+        "longblob",
+        "json",
+        "vector",
+    ),
+    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
+    *("geometrycollection", "geomcollection"),
+)
+"""Types of columns that an image may lack with `binlog_row_image=NOBLOB`; None is an unknown type."""
 VALUES_DIFFER: Final = "values_differ"
 """The image before the change is not the image after the previous change."""
 
@@ -162,8 +180,22 @@ class _Rows:
         yield from self.lost
 
     def _after(self, before: Image, change: Change, is_certain: bool) -> Image:
-        columns = self.columns.columns if self.columns is not None else ()
-        return _after(before, change, [one.name for one in columns if one.is_generated], is_certain)
+        return _after(before, change, self._generated(change), is_certain)
+
+    def _generated(self, change: Change) -> list[str]:
+        """Return the columns that the server computed in an update, as far as that is known.
+
+        MariaDB 11 logs none of them. In images with more than the key, all others are left out only with NOBLOB.
+        """
+        if self.columns is None:
+            return []
+        images = (change.before or {}).keys(), (change.after or {}).keys()
+        is_whole = change.has_key and images[0] == images[1] and not images[0] <= {*self.columns.key}
+        return [
+            one.name
+            for one in self.columns.columns
+            if one.is_generated or (is_whole and one.name not in images[0] and one.data_type not in _LEFT_OUT)
+        ]
 
     # --- tables with a primary key ---
 
