@@ -17,7 +17,6 @@ from ingest.binlog.charsets import BEYOND_BMP
 from ingest.ddl.column_types import LABELLED, character_set_of
 from ingest.ddl.hashed_keys import hash_columns
 from ingest.errors import SnapshotInputError
-from ingest.words import counted
 
 Origin = Literal["server", "files", "ddl", "binlog"]
 ViewRow = Mapping[str, Any]
@@ -127,7 +126,7 @@ class SchemaSnapshot:
         ]
         if not found:
             return None
-        others = f" and {counted(len(found) - 1, 'other column')}" if len(found) > 1 else ""
+        others = f" (and of {len(found) - 1} more columns)" if len(found) > 1 else ""
         return (
             f"a label of {found[0]}{others} has a question mark. A server shows one for each sign beyond the Basic"
             " Multilingual Plane, too, such as an emoji. Then the values have it as well, unless the log has labels."

@@ -28,6 +28,11 @@ _WIRE_TYPES: Final = {
 }
 _TEXTS: Final = ("tinytext", "text", "mediumtext", "longtext")
 _BLOBS: Final = ("tinyblob", "blob", "mediumblob", "longblob")
+LEFT_OUT: Final = (
+    *(None, *_TEXTS, *_BLOBS, "json", "vector", "geometry", "point", "linestring", "polygon", "multipoint"),
+    *("multilinestring", "multipolygon", "geometrycollection", "geomcollection"),
+)
+"""Types of columns that an image may lack with `binlog_row_image=NOBLOB`; None is an unknown type."""
 _WIRE: Final = re.compile(r"(\w+)(?: ([0-9]+))?( unsigned)?")
 
 

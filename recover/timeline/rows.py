@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from recover.timeline.alterations import Alteration, Alterations, key_of_image
-from recover.timeline.columns import Columns
+from recover.timeline.columns import LEFT_OUT, Columns
 from recover.timeline.events import Change, Effect, Image, Place, TableEvent
 from recover.timeline.partial_images import Latest
 
@@ -18,24 +18,6 @@ NOT_INSERTED: Final = "not_inserted"
 """The row did not exist according to the log, and the change has an image of it."""
 NOT_DELETED: Final = "not_deleted"
 """The row existed according to the log, and the change creates it."""
-_LEFT_OUT: Final = (
-    *(
-        None,
-        "tinytext",
-        "text",
-        "mediumtext",
-        "longtext",
-        "tinyblob",
-        "blob",
-        "mediumblob",
-        "longblob",
-        "json",
-        "vector",
-    ),
-    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
-    *("geometrycollection", "geomcollection"),
-)
-"""Types of columns that an image may lack with `binlog_row_image=NOBLOB`; None is an unknown type."""
 VALUES_DIFFER: Final = "values_differ"
 """The image before the change is not the image after the previous change."""
 
@@ -194,7 +176,7 @@ class _Rows:
         return [
             one.name
             for one in self.columns.columns
-            if one.is_generated or (is_whole and one.name not in images[0] and one.data_type not in _LEFT_OUT)
+            if one.is_generated or (is_whole and one.name not in images[0] and one.data_type not in LEFT_OUT)
         ]
 
     # --- tables with a primary key ---
