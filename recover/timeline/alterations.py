@@ -329,7 +329,6 @@ class _Followed:
         had = {lowered(column.name): column for column in self.shape.columns}
         self._shapes.apply(step)
         renamed = {}
-        modified = {lowered(step.column_name or "")} if step.action == "modify_column" else set()
         if step.action in ("modify_column", "rename_column") and lowered(step.column_name or "") in had:
             renamed = {lowered(step.columns[0].name): lowered(step.column_name or "")}
         origins: dict[str, Origin] = {}
@@ -340,7 +339,8 @@ class _Followed:
                 origins[name] = Added(initial(column))
                 continue
             origin = self.origins[former]
-            if former in modified and column.is_generated:
+            is_modified = step.action == "modify_column" and former == lowered(step.column_name or "")
+            if is_modified and column.is_generated:
                 # The server computes it again, and its expression may be another.
                 origins[name] = Added(UNKNOWN)
                 continue

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.sources.files import SOURCE
 from recover.timeline.events import Place
 
 if TYPE_CHECKING:
@@ -107,6 +106,8 @@ class _Log:
 
     @property
     def _log(self) -> str:
+        from recover.sources.files import SOURCE
+
         # Files that are not landed have no source that people know.
         return "log" if self.source_id == SOURCE else f"log of source {self.source_id}"
 

@@ -165,18 +165,19 @@ class _Rows:
         return _after(before, change, self._generated(change), is_certain)
 
     def _generated(self, change: Change) -> list[str]:
-        """Return the columns that the server computed in an update, as far as that is known.
+        """Return the columns that an update lacks and the server computed, as far as that is known.
 
         MariaDB 11 logs none of them. In images with more than the key, all others are left out only with NOBLOB.
         """
-        if self.columns is None:
+        before, after = (change.before or {}).keys(), (change.after or {}).keys()
+        # Most images have all columns.
+        if self.columns is None or len(after) >= len(self.columns.columns):
             return []
-        images = (change.before or {}).keys(), (change.after or {}).keys()
-        is_whole = change.has_key and images[0] == images[1] and not images[0] <= {*self.columns.key}
+        is_whole = change.has_key and before == after and not before <= {*self.columns.key}
         return [
             one.name
             for one in self.columns.columns
-            if one.is_generated or (is_whole and one.name not in images[0] and one.data_type not in LEFT_OUT)
+            if one.name not in after and (one.is_generated or (is_whole and one.data_type not in LEFT_OUT))
         ]
 
     # --- tables with a primary key ---
@@ -451,17 +452,16 @@ def _covers(image: Image | None, row: Image) -> bool:
     return image is not None and image.keys() >= row.keys()
 
 
-def _after(before: Image, change: Change, generated: Iterable[str], is_certain: bool) -> Image:
+def _after(before: Image, change: Change, generated: Sequence[str], is_certain: bool) -> Image:
     """Return the row after a change: columns that its image lacks keep their values.
 
     MariaDB does not log generated columns in partial images, although the server has computed them again.
     """
     after = change.after or {}
     row = {**before, **after}
-    if any(name not in before or before[name] != value for name, value in after.items()):
+    if generated and any(name not in before or before[name] != value for name, value in after.items()):
         for column in generated:
-            if column not in after:
-                row.pop(column, None)
+            row.pop(column, None)
     for column in change.undecoded_columns:
         document = row.pop(column, None)
         changed = _changed_document(document, change, column) if document is not None and is_certain else None
