@@ -25,21 +25,25 @@ _LARGEST_RECORD: Final = 1 << 20
 _NUMBERED: Final = re.compile(r"\.\d{6,}$")
 # Names of binlogs that a program packed or encrypted which binloom does not know.
 _PACKED: Final = re.compile(r"\.\d{6,}\.(zip|z|7z|rar|lzma|lzo|lz|br|sz|qp|gpg|asc|age|enc|aes)$", re.IGNORECASE)
-_CHECKSUM: Final = slice(148, 156)
 _MOST_FILES: Final = 20_000
 
 
 def is_tar(head: bytes) -> bool:
     """Return whether a file is a tar archive by its first 512 bytes.
 
-    The oldest form has no magic, so the checksum of the header tells. Source: GNU tar manual, "Basic Tar Format".
+    The oldest form has no magic, so the checksum of the header tells.
     """
     if head[_MAGIC_AT:].startswith(_MAGIC):
         return True
-    digits = head[_CHECKSUM].strip(b" \0")
-    is_known = len(head) == HEADER_SIZE and 0 < len(digits) < 7 and all(48 <= one < 56 for one in digits)
-    counted = sum(head) - sum(head[_CHECKSUM]) + 8 * ord(" ")
-    return is_known and counted == int(digits, 8)
+    if is_binlog(head[:4]):
+        return False
+    import tarfile
+
+    try:
+        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
