@@ -40,7 +40,7 @@ _LONGEST: Final = 300
 # Transactions whose statements are searched, when none of them has a row.
 _MANY: Final = 100
 # Statements that a server logs at the edges of a transaction.
-_ENDS: Final = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
+_ENDS: Final = ("BEGIN", "COMMIT", "ROLLBACK")
 
 
 class NothingSelectedError(UsageError):
@@ -134,27 +134,22 @@ def _changes_no_row(ask: Ask, filters: Filters) -> UsageError | None:
             for *place, _ in found
         )
     )
-    query = exp.select("binlog_file", "start_pos", "sql_text").from_("binloom_staging.stg_binlog__statements")
-    query = query.where(exp.column("kind").eq("QUERY"), is_of_them).order_by("epoch", "binlog_file", "start_pos")
-    told = [
-        f"{_first_words(without_secrets(text))} (at {file}:{position})"
-        for file, position, text in ask(query)
-        if text and text.upper() not in _ENDS
-    ]
+    query = exp.select("binlog_file", "start_pos", "sql_text", "count(*) over ()")
+    query = query.from_("binloom_staging.stg_binlog__statements").where(
+        exp.column("kind").eq("QUERY"), is_of_them, exp.Upper(this=exp.column("sql_text")).isin(*_ENDS).not_()
+    )
+    told = list(ask(query.order_by("epoch", "binlog_file", "start_pos").limit(1)))
     if not told:
         return None
+    (file, position, text, statements), *_ = told
+    first = _cut(" ".join(without_secrets(text).split()))
     one = len(found) == 1
     return NothingSelectedError(
-        f"The transaction{'' if one else 's'} of this filter changed no row that the log lists: {told[0]}"
-        + (f" and {counted(len(told) - 1, 'more statement')}." if len(told) > 1 else "."),
+        f"The transaction{'' if one else 's'} of this filter changed no row that the log lists: {first} (at"
+        f" {file}:{position})" + (f" and {counted(statements - 1, 'more statement')}." if statements > 1 else "."),
         hint="`binloom state` prints the rows of a table before it, with --as-of and this position, as far as the log"
         " knows them; `binloom restore` takes the others from a dump.",
     )
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) < _LONGEST else f"{line[:_LONGEST]} …"
 
 
 def _as_column_of_transactions(node: "exp.Expr") -> "exp.Expr":
@@ -182,7 +177,7 @@ def _gtids_of_log(ask: Ask) -> str:
     for source, gtid in ask(query.order_by("source_id")):
         by_source.setdefault(source, GtidSet()).add(gtid)
     texts = [f"{source} has {found}" for source, found in by_source.items()]
-    shown = "; ".join(text if len(text) < _LONGEST else f"{text[:_LONGEST]} …" for text in texts)
+    shown = "; ".join(map(_cut, texts))
     return f"The log of {shown}." if shown else "The log has no GTIDs."
 
 
@@ -263,7 +258,10 @@ def _given(filters: Filters) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, datetime):
         return _time(value)
-    text = ", ".join(texts_of(value))
+    return _cut(", ".join(texts_of(value)))
+
+
+def _cut(text: str) -> str:
     return text if len(text) < _LONGEST else f"{text[:_LONGEST]} …"
 
 
