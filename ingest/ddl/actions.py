@@ -97,6 +97,12 @@ class Column:
     is_invisible: bool = field(default=False, compare=False)
 
 
+TAKES_ROWS: Final = ("drop_table", "drop_database", "truncate_table", "drop_partition", "truncate_partition")
+"""Actions that remove rows without listing them in the log. The mart `schema_changes` has the same ones."""
+
+INACTIVE_RULES: Final = frozenset({"NO ACTION", "RESTRICT"})
+"""Rules by which a foreign key changes no rows."""
+
 KeyPart = tuple[str | None, int | None, str | None]
 """A part of a key: its column, the length of a prefix, and the text of an expression."""
 
@@ -150,16 +156,13 @@ class Key:
         return replace(self, columns=others.columns, lengths=others.lengths, expressions=others.expressions)
 
     def with_periods(self, periods: Mapping[str, tuple[str, ...]]) -> "Key":
-        """Return the key with the columns of a period for its name (WITHOUT OVERLAPS).
-
-        The end of the period comes before its start: MariaDB, sql/sql_table.cc, `append_system_key_parts`.
-        """
+        """Return the key with the columns of a period for its name (WITHOUT OVERLAPS)."""
         if self.is_foreign or not any(lowered(name or "") in periods for name in self.columns):
             return self
         parts = [
             (column, length, expression)
             for name, length, expression in self.parts
-            for column in periods.get(lowered(name or ""), (name,))[::-1]
+            for column in ((None,) if name is None else columns_of_period(name, periods))
         ]
         found = Key.of_parts(self.name, parts, is_hash=self.is_hash)
         return replace(found, is_conditional=self.is_conditional)
@@ -168,6 +171,14 @@ class Key:
     def is_foreign(self) -> bool:
         """Whether the key refers to another table."""
         return self.referenced_table_name is not None
+
+
+def columns_of_period(name: str, periods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the columns that a name in a key means: those of the period of this name, or the column itself.
+
+    The end of the period comes before its start: MariaDB, sql/sql_table.cc, `append_system_key_parts`.
+    """
+    return periods.get(lowered(name), (name,))[::-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from sqlglot.tokenizer_core import TokenType
 
-from ingest.ddl.actions import Column, DefaultValue, Key, KeyPart
+from ingest.ddl.actions import Column, DefaultValue, Key, KeyPart, columns_of_period
 from ingest.ddl.column_types import (
     DataType,
     Dialect,
@@ -138,11 +138,8 @@ class Elements:
 
 
 def with_columns_of_periods(key: Iterable[str], periods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the columns of a key, with those of a period for the name of the period (WITHOUT OVERLAPS).
-
-    The end of the period comes before its start: MariaDB, sql/sql_table.cc, `append_system_key_parts`.
-    """
-    return tuple(column for name in key for column in periods.get(lowered(name), (name,))[::-1])
+    """Return the columns of a key, with those of a period for the name of the period (WITHOUT OVERLAPS)."""
+    return tuple(column for name in key for column in columns_of_period(name, periods))
 
 
 def read_column(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:

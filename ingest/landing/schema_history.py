@@ -180,6 +180,11 @@ class SchemaHistory:
             for ordinal, action in enumerate(statement_actions(row, flavor, version_of(flavor, server_version))):
                 actions[row["start_pos"], row["payload_ordinal"], ordinal] = end, action
 
+    def actions_in(self, epoch: int, binlog_file: str) -> Iterator[tuple[tuple[int, int], Action]]:
+        """Yield the actions of a file, with the position of their statement and its ordinal in the payload."""
+        for (start, payload_ordinal, _), (_, action) in sorted(self._actions.get((epoch, binlog_file), {}).items()):
+            yield (start, payload_ordinal), action
+
     def note_names(self, tables: Iterable[TableId]) -> bool:
         """Take the names of tables as row events have them; return whether definitions have other names now."""
         folds = self._folds_case()

@@ -3,15 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from ingest.ddl.actions import INACTIVE_RULES
 
 if TYPE_CHECKING:
     from ingest.sources.baseline_tables import BaselineTable
     from ingest.sources.information_schema import Schema
 
 Name = tuple[str, str]
-
-_NOT_CASCADING: Final = ("NO ACTION", "RESTRICT")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Cascades:
             names[column["schema_name"], column["table_name"]].append(column["column_name"].lower())
         by_child: dict[Name, list[Mapping[str, Any]]] = defaultdict(list)
         for row in schema[2]:
-            if any(row[rule] not in _NOT_CASCADING for rule in ("update_rule", "delete_rule")):
+            if any(row[rule] not in INACTIVE_RULES for rule in ("update_rule", "delete_rule")):
                 by_child[row["schema_name"], row["table_name"]].append(row)
         found: dict[Name, set[int]] = {}
         waiting = [(table.schema_name, table.table_name) for table in tables]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.actions import INACTIVE_RULES
 from recover.restore.dumped_log import DumpedLog
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-_INACTIVE: Final = frozenset({"RESTRICT", "NO ACTION"})
-_KEEPING: Final = _INACTIVE | {"SET NULL", "SET DEFAULT"}
+_KEEPING: Final = INACTIVE_RULES | {"SET NULL", "SET DEFAULT"}
 """Rules for the deletion of a parent that leave its children in their table."""
 _SCRATCH: Final = "Restore the dump and the log on a scratch server; it runs the foreign keys."
 _NOT_LOGGED: Final = "which not every server logs"
@@ -33,7 +33,7 @@ _NOT_LOGGED: Final = "which not every server logs"
 
 def is_cascading(key: ForeignKey) -> bool:
     """Return whether a foreign key changes rows of its table when rows of its parent change."""
-    return not {key.update_rule.upper(), key.delete_rule.upper()} <= _INACTIVE
+    return not {key.update_rule.upper(), key.delete_rule.upper()} <= INACTIVE_RULES
 
 
 def cascading_parents(tables: Iterable[TableName], keys: Iterable[ForeignKey]) -> set[TableName]:

@@ -112,7 +112,8 @@ class _Counting:
         needed = Needed(self._filters, tables, names, hints, with_facts=True)
         problems: list[BinloomError] = []
         for file in files:
-            self._add_removals(file, scans[file])
+            statements = scans[file].ddl_statements
+            self._activity.removals.add(self._source, file.name, statements, history.actions_in(0, file.name))
             if file in self._indexed:
                 with self._indexed.using(file):
                     self._add_needed(file, needed, every, names, hints)
@@ -127,18 +128,6 @@ class _Counting:
         lacks = [f"The log goes on after {files[-1].name}, in files that were not given."] if last.is_closed else []
         lacks += [f"Rows are missing: {problem.message}" for problem in problems]
         return Counted(self._activity, problems, lacks, self._indexed.notes(files))
-
-    def _add_removals(self, file: "BinlogPath", scan: "Scan") -> None:
-        """Add the statements of a file that took something away; a scan has them, also that of a sidecar."""
-        import pyarrow as pa
-
-        from ingest.ddl.batches import ddl_batch
-
-        for statements in scan.ddl_statements:
-            actions = ddl_batch(statements, scan.format.flavor, scan.format.server_version)
-            if actions is not None:
-                tables = (pa.Table.from_batches([batch]) for batch in (statements, actions))
-                self._activity.removals.add(self._source, file.name, *tables)
 
     def _add_needed(
         self, file: "BinlogPath", needed: Needed, every: Needed, names: TableNames, hints: "SchemaHints | None"

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.actions import Action
 from ingest.errors import UsageError
 from ingest.landing.bindings import TableNames
 from ingest.landing.schema_history import SchemaHistory
@@ -26,7 +27,7 @@ from ingest.warehouse.tables import (
 )
 from ingest.words import counted
 from recover.questions.activity import ROW_COLUMNS, TRANSACTION_COLUMNS, Activity, KnownMap, Place
-from recover.questions.removals import ACTION_COLUMNS, STATEMENT_COLUMNS
+from recover.questions.removals import STATEMENT_COLUMNS
 from recover.selection.catalog import unknown_source
 from recover.sources.activity_of_files import known_map
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _TRIES: Final = 5
+_ACTION_FACTS: Final = ("action", "statement_type", "schema_name", "table_name", "column_name")
+_ACTION_COLUMNS: Final = ("start_pos", "payload_ordinal", *_ACTION_FACTS)
 _FileKey = tuple[str, int, str]
 
 
@@ -162,26 +165,20 @@ class ActivityOfHome:
             self._activity.add_transactions(batch, place)
         for batch in self._batches(statements, ("start_pos", "dml_targets"), state):
             self._activity.add_statement_targets(batch.column("dml_targets"))
-        self._add_removals(statements, definitions, state)
+        file = f"{state.epoch}/{state.binlog_file}" if state.epoch else state.binlog_file
+        texts, actions = self._batches(statements, STATEMENT_COLUMNS, state), self._actions(definitions, state)
+        self._activity.removals.add(state.source_id, file, texts, actions)
         for batch in self._batches(undecoded, ("start_pos", "event_type", "reason"), state):
             self._activity.add_undecoded(batch)
         self._added.setdefault(_file_of(state), []).append((state.first_byte, state.segment_end))
 
-    def _add_removals(
-        self,
-        statements: Sequence[tuple[RawTable, Path]],
-        definitions: Sequence[tuple[RawTable, Path]],
-        state: SegmentState,
-    ) -> None:
-        """Add the statements of a segment that took something away."""
-        import pyarrow as pa
-
-        actions = [*self._batches(definitions, ACTION_COLUMNS, state)]
-        if actions:
-            texts = [*self._batches(statements, STATEMENT_COLUMNS, state)]
-            file = f"{state.epoch}/{state.binlog_file}" if state.epoch else state.binlog_file
-            tables = (pa.Table.from_batches(batches) for batches in (texts, actions))
-            self._activity.removals.add(state.source_id, file, *tables)
+    def _actions(
+        self, files: Sequence[tuple[RawTable, Path]], state: SegmentState
+    ) -> Iterator[tuple[tuple[int, int], Action]]:
+        """Yield the actions of a segment in their order, without their columns and keys."""
+        for batch in self._batches(files, _ACTION_COLUMNS, state):
+            for start, payload_ordinal, *facts in zip(*batch.to_pydict().values(), strict=True):
+                yield (start, payload_ordinal), Action(**dict(zip(_ACTION_FACTS, facts, strict=True)))
 
     def _files(self, table: RawTable, state: SegmentState) -> list[Path]:
         return list(data_files(segment_folder(table, state.segment, self._home)))

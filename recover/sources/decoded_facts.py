@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.actions import INACTIVE_RULES, TAKES_ROWS
 from ingest.warehouse.project import own_project
 from recover.sources.engine import insert_row, registered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-_NO_ACTION: Final = ("NO ACTION", "RESTRICT")
 
 _TABLES: Final = """
 create table binloom_staging.masked_sources (source_id varchar);
@@ -26,7 +25,7 @@ create table binloom.foreign_keys (
 );
 """
 
-_VIEWS: Final = """
+_VIEWS: Final = f"""
 create view binloom.schema_changes as
 with described as (
     select
@@ -61,13 +60,13 @@ changes as (
         source_id, epoch, binlog_file, file_sequence, start_pos, payload_ordinal,
         -- Structs, because the names of the first action count also if they are NULL.
         arg_min(
-            {'statement_type': statement_type, 'schema_name': schema_name, 'table_name': table_name}, action_ordinal
+            {{'statement_type': statement_type, 'schema_name': schema_name, 'table_name': table_name}}, action_ordinal
         ) as first_action,
         list(description order by action_ordinal) as actions,
         flatten(list(named order by action_ordinal)) as named,
         bool_and(action != 'not_understood') as is_understood,
         bool_or(
-            action in ('drop_table', 'drop_database', 'truncate_table', 'drop_partition', 'truncate_partition')
+            action in {TAKES_ROWS}
             and statement_type != 'DROP SEQUENCE'
         ) as destroys_rows
     from described
@@ -91,7 +90,7 @@ left join (
 create view binloom_quality.statement_format_changes as
 with targets as (
     select
-        source_id, {'epoch': epoch, 'sequence': file_sequence, 'pos': start_pos, 'file': binlog_file} as place,
+        source_id, {{'epoch': epoch, 'sequence': file_sequence, 'pos': start_pos, 'file': binlog_file}} as place,
         event_timestamp, unnest(dml_targets) as target
     from (
         select
@@ -142,7 +141,11 @@ class Facts:
         for key in foreign_keys:
             # A rule that is unknown may be a cascade.
             rules = ((key[name] or "").upper() for name in ("update_rule", "delete_rule"))
-            values = [self._source_id, *(key[name] for name in names), any(rule not in _NO_ACTION for rule in rules)]
+            values = [
+                self._source_id,
+                *(key[name] for name in names),
+                any(rule not in INACTIVE_RULES for rule in rules),
+            ]
             insert_row(self._connection, "binloom.foreign_keys", *values)
 
 

@@ -1,9 +1,10 @@
 """Reasons why the log cannot show what an undo would do: statements, gaps, other definitions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.actions import INACTIVE_RULES
 from ingest.ddl.hashed_keys import may_be_hash
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _IS_ERASED: Final = f"regexp_matches(coalesce(pk_values, ''), '{TOKEN.pattern}')"
-_WITHOUT_EFFECT: Final = frozenset({"RESTRICT", "NO ACTION"})
 _ACTIONS_WITHOUT_HARM: Final = ("add_column", "convert_character_set")
 
 
@@ -37,10 +37,11 @@ def obstacles(
     for name in selected.tables:
         table = definitions.tables.get(name)
         text = ".".join(name)
+        first = Place(*first_selected(connection, selected, name)[:3])
+        events = events_of(connection, LoggedTable(selected.source_id, *name))
+        since = [event for event in events if event.place >= first]
         if table is None:
-            first = first_selected(connection, selected, name)
-            found = events_of(connection, LoggedTable(selected.source_id, *name))
-            emptied = [one for one in found if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
+            emptied = [one for one in since if one.effect is Effect.EMPTIES]
             if emptied and emptied[-1].reason.startswith("DROP "):
                 yield f"{text} was dropped since by {emptied[-1]}{_way_out(connection, selected, name, emptied[-1])}"
                 continue
@@ -55,11 +56,7 @@ def obstacles(
             continue
         if table.is_versioned:
             yield f"{text} is system-versioned: its history is on the server, so use SELECT … FOR SYSTEM_TIME"
-        logged = LoggedTable(selected.source_id, *name)
-        first = first_selected(connection, selected, name)
-        events = events_of(connection, logged)
-        since = [event for event in events if event.place >= Place(*first[:3]) and harms(event)]
-        since = [event for event in since if not altered.are_carried_over(table, event.place)]
+        since = [one for one in since if harms(one) and not altered.are_carried_over(table, one.place)]
         yield from (_reason(table, one) + _way_out(connection, selected, name, one) for one in since)
         yield from changed_since_snapshot(connection, selected.source_id, table, definitions)
         yield from _other_columns(connection, selected, table, versions)
@@ -77,19 +74,20 @@ def warnings(
     cascades
         Whether the rows are added that foreign keys changed, as far as the log shows them.
     """
-    ran = {key: _rules_that_ran(connection, selected, key) for key in definitions.foreign_keys}
-    found = {key: rules for key, rules in ran.items() if rules}
+    found = dict(_rules_that_ran(connection, selected, definitions.foreign_keys))
     # The rows of a child are changed, and so may be those of its own children.
     waiting = [*found]
     while waiting:
         above = waiting.pop()
         for key in definitions.foreign_keys:
-            rules = {key.delete_rule, key.update_rule} - _WITHOUT_EFFECT
-            if key.parent == above.table and key not in found and rules:
+            if key.parent == above.table and key not in found and (rules := _rules(key)):
                 found[key] = rules
                 waiting.append(key)
+    if not found:
+        return
+    first = Place(*min(first_selected(connection, selected, one) for one in selected.tables)[:3])
     for key, rules in found.items():
-        if cascades and _shows_all_rows(connection, selected, key.table):
+        if cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
             continue
         which = ", unless the server logs them"
         if cascades:
@@ -101,28 +99,42 @@ def warnings(
         yield f"rows of {child} that the engine itself changed by foreign key {key.name} ({told}){which}"
 
 
-def _shows_all_rows(connection: "DuckDBPyConnection", selected: Selected, name: TableName) -> bool:
-    """Return whether the log has all rows of a table since it was empty, up to the selection."""
-    first = Place(*min(first_selected(connection, selected, one) for one in selected.tables)[:3])
-    events = [one for one in events_of(connection, LoggedTable(selected.source_id, *name)) if one.place < first]
+def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until: Place) -> bool:
+    """Return whether the log has all rows of a table since it was empty, up to a place."""
+    events = events_of(connection, table, until)
     emptied = max((place for place, one in enumerate(events) if one.effect is Effect.EMPTIES), default=None)
     return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
 
 
-def _rules_that_ran(connection: "DuckDBPyConnection", selected: Selected, key: ForeignKey) -> set[str]:
-    """Return the rules of a foreign key that changed rows, for what selected changes did to rows of its parent."""
-    if key.parent not in selected.tables:
-        return set()
-    (deletes, updates) = connection.execute(
-        "select count(*) filter (where event_type = 'DELETE'),"
-        " count(*) filter (where event_type = 'UPDATE' and list_has_any(list_transform(changed_columns,"
-        " lambda one: lower(one)), $columns))"
-        f" from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
-        " and schema_name = $schema and table_name = $name",
-        {"columns": [*map(str.lower, key.parent_columns)], "schema": key.parent[0], "name": key.parent[1]},
-    ).fetchone() or (0, 0)
-    rules = ([key.delete_rule] if deletes else []) + ([key.update_rule] if updates else [])
-    return {*rules} - _WITHOUT_EFFECT
+def _rules_that_ran(
+    connection: "DuckDBPyConnection", selected: Selected, keys: Iterable[ForeignKey]
+) -> Iterator[tuple[ForeignKey, set[str]]]:
+    """Yield the foreign keys that selected changes of their parents made change rows, and the rules that ran."""
+    active = [key for key in keys if key.parent in selected.tables and _rules(key)]
+    if not active:
+        return
+    deleted: set[TableName] = set()
+    updated: dict[TableName, set[str]] = {}
+    # Most updates of a table change the same columns.
+    kinds = connection.execute(
+        "select distinct schema_name, table_name, event_type, changed_columns from binloom.row_changes as changes"
+        f" where {is_selected(selected.is_whole)} and event_type != 'INSERT'"
+    ).fetchall()
+    for schema, name, event_type, columns in kinds:
+        if event_type == "DELETE":
+            deleted.add((schema, name))
+        else:
+            updated.setdefault((schema, name), set()).update(map(str.lower, columns or ()))
+    for key in active:
+        is_moved = not updated.get(key.parent, set()).isdisjoint(map(str.lower, key.parent_columns))
+        if rules := _rules(key, is_deleted=key.parent in deleted, is_moved=is_moved):
+            yield key, rules
+
+
+def _rules(key: ForeignKey, *, is_deleted: bool = True, is_moved: bool = True) -> set[str]:
+    """Return the rules by which a foreign key changes rows, if a parent is deleted or gets another key."""
+    ran = ([key.delete_rule] if is_deleted else []) + ([key.update_rule] if is_moved else [])
+    return {*ran} - INACTIVE_RULES
 
 
 def harms(event: TableEvent) -> bool:
