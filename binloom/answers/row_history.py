@@ -6,10 +6,10 @@ from datetime import datetime
 
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
+from binloom.answers.table_state import cascades_in
 from recover.notes import Kind, Note
 from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
-from recover.timeline.cascades import cascade_remarks
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, Table, TableEvent
 from recover.timeline.history import history_of
@@ -106,8 +106,9 @@ def row_history_of(log: Log, table_name: str, key: str, source_id: str | None = 
     if log.copies is not None:
         copy_row(log.copies, table, key, None)
     notes = [*_masked(log, table), *lacks.beginning(log, (table.source_id,))]
-    found = history_of(log.connection, table, key)
-    notes += (Note(remark, Kind.UNCERTAIN) for remark in cascade_remarks(log.connection, table))
+    cascades = cascades_in(log, table)
+    found = [*cascades.mark(history_of(log.connection, table, key))]
+    notes += (Note(remark, Kind.UNCERTAIN) for remark in cascades.remarks)
     notes += [*lacks.end(log), *_names(log, table), *lacks.damage(log)]
     changes = (version.change for version in found if version.change is not None)
     statements = statements_of(log.connection, table.source_id, changes)
@@ -157,14 +158,16 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
     notes = [*_masked(log, table)]
     moment = moment_of(log.connection, table.source_id, as_of)
     notes += lacks.beginning(log, (table.source_id,))
-    found = history_of(log.connection, table, key)
+    cascades = cascades_in(log, table, moment.place)
+    found = [*cascades.mark(history_of(log.connection, table, key))]
     notes += (Note(remark, Kind.END) for remark in moment.remarks)
     here = [version for version in found if version.is_at(moment.place)]
     living = [version for version in here if version.row is not None]
     notes += (Note(remark, Kind.UNCERTAIN) for version in living for remark in remarks_on(version, until=moment))
-    if living:
-        # No foreign key brings a row back.
-        notes += _unlogged(log, table)
+    # No foreign key brings a row back.
+    if living and cascades.remarks:
+        notes += (Note(remark, Kind.UNCERTAIN) for remark in cascades.remarks)
+        notes.append(Note("The log does not show whether the row was so at that moment.", Kind.UNCERTAIN))
     notes += lacks.damage(log)
     rows = tuple(version.row for version in living if version.row is not None)
     absence = "" if living else _absence(found, f"{table} {key}", moment)
@@ -224,14 +227,6 @@ def remarks_on(version: Version, until: Moment | None = None) -> Iterator[str]:
 def _masked(log: Log, table: Table) -> Iterator[Note]:
     if (sentence := masked_in_words(log, table)) is not None:
         yield Note(sentence, Kind.MASKED)
-
-
-def _unlogged(log: Log, table: Table) -> Iterator[Note]:
-    """Yield why a row that the log shows may have been gone, or another."""
-    remarks = [*cascade_remarks(log.connection, table)]
-    yield from (Note(remark, Kind.UNCERTAIN) for remark in remarks)
-    if remarks:
-        yield Note("The log does not show whether the row was so at that moment.", Kind.UNCERTAIN)
 
 
 def _names(log: Log, table: Table) -> Iterator[Note]:

@@ -11,8 +11,9 @@ from ingest.words import counted, subject
 from recover.notes import Kind, Note
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.cascades import Cascades, cascades_of
 from recover.timeline.copied import copy_table
-from recover.timeline.events import Image
+from recover.timeline.events import Image, Place, Table
 from recover.timeline.masked_columns import masked_in_words
 from recover.timeline.named_table import find_table
 from recover.timeline.sorted_rows import sorted_rows
@@ -96,7 +97,13 @@ def state_at(log: Log, table_name: str, as_of: str | None, source_id: str | None
     table = find_table(log, table_name, source_id)
     if log.copies is not None:
         copy_table(log.copies, table, as_of)
-    return state_of(log.connection, table, moment_of(log.connection, table.source_id, as_of))
+    moment = moment_of(log.connection, table.source_id, as_of)
+    return state_of(log.connection, table, moment, cascades_in(log, table, moment.place))
+
+
+def cascades_in(log: Log, table: Table, until: Place | None = None) -> Cascades:
+    """Return what foreign keys may have done to the rows of a table before a place."""
+    return cascades_of(log.connection, table, until, lambda one: log.has_rows_of(one.schema_name, one.table_name))
 
 
 def notes_on(state: State) -> Iterator[Note]:

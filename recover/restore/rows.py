@@ -295,7 +295,7 @@ def restored_table(
     keys = dict.fromkeys((*definitions.foreign_keys, *foreign_keys_of_snapshot(source.dump.snapshot.foreign_keys)))
     lost = [*lost_keys(source, table, keys, moment)]
     # The rows themselves show whether a foreign key has changed them.
-    state = state_of(connection, logged, moment, may_cascade=False)
+    state = state_of(connection, logged, moment)
     if state.gaps_in_knowledge:
         raise RestoreRefusedError(
             f"The rows of {table.text} at {moment} are not all known. {' '.join(state.gaps_in_knowledge)}",

@@ -14,10 +14,10 @@ from recover.selection.catalog import unknown_name
 from recover.selection.filters import Filters
 from recover.sources.decoding import Decoding
 from recover.sources.document_types import DocumentsOfFiles
-from recover.sources.former_names import with_former_names
 from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.missing_parts import add_missing_parts, assert_same_server
+from recover.sources.needed_tables import needed_tables
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -57,6 +57,8 @@ class DecodedFiles:
         The inventory of each file, in the order of the log.
     notes
         Sentences on the index of the files: which sidecars were not used, and how much was read.
+    read_tables
+        The only tables whose rows were read, `schema.table` or a name in any schema, in lower case; None: all tables.
     """
 
     connection: "DuckDBPyConnection"
@@ -68,6 +70,7 @@ class DecodedFiles:
     documents: DocumentsOfFiles
     scans: "Mapping[BinlogPath, Scan]"
     notes: tuple[str, ...] = ()
+    read_tables: frozenset[str] | None = None
 
 
 def decode(
@@ -99,7 +102,8 @@ def decode(
     home
         Home in which the source is landed, with its snapshots and statements; None: it is not landed.
     tables
-        Only rows of these tables, each `schema.table` or a name in any schema, in any case; none: those of all tables.
+        Only rows of these tables, each `schema.table` or a name in any schema, in any case, and of those whose changes
+        may change them by foreign keys; none: those of all tables.
     with_facts
         Whether the connection gets the tables of `decoded_facts`, too.
     spill
@@ -147,7 +151,7 @@ def _decoded(
     history = definitions_of_log(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
-    only = with_former_names(tables, scans.values())
+    only = needed_tables(tables, history)
     last = scans[files[-1]]
 
     def found(work: Decoding, hints: "SchemaHints | None") -> DecodedFiles:
@@ -161,6 +165,7 @@ def _decoded(
             documents=DocumentsOfFiles(work.connection, _opened(files, scans, work.indexed, hints), work.typed),
             scans=scans,
             notes=work.indexed.notes(files),
+            read_tables=only,
         )
 
     def decoded() -> tuple[Decoding, "SchemaHints | None"]:

@@ -129,7 +129,7 @@ class Log:
     unindexed
         Returns the same log, of the whole files; None if their index was not used.
     read_tables
-        The tables of which it has all rows, `schema.table` in lower case; None: all tables.
+        The tables of which it has all rows, `schema.table` or a name in any schema, in lower case; None: all tables.
     """
 
     connection: "DuckDBPyConnection"
@@ -282,7 +282,8 @@ class Log:
             first=None if parts is None else parts.filters,
             rest=None if parts is None else rest,
         )
-        return replace(cls.of_decoded(found, snapshot, home), read_tables=_all_rows_of(more))
+        read_tables = found.read_tables if parts is None else _all_rows_of(more)
+        return replace(cls.of_decoded(found, snapshot, home), read_tables=read_tables)
 
     @classmethod
     def of_decoded(
@@ -301,6 +302,12 @@ class Log:
             documents=found.documents,
             notes=found.notes,
         )
+
+    def has_rows_of(self, schema: str, table: str) -> bool:
+        """Return whether it has all row changes of a table."""
+        if not self.is_whole or self.copies is not None:
+            return False
+        return self.read_tables is None or not self.read_tables.isdisjoint({table.lower(), f"{schema}.{table}".lower()})
 
     def select(self, filters: Filters) -> Selection:
         """Return what filters select.

@@ -8,7 +8,7 @@ from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
-from recover.timeline.cascades import cascade_remarks
+from recover.timeline.cascades import NO_CASCADES, Cascades
 from recover.timeline.columns import Columns
 from recover.timeline.events import Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
@@ -66,6 +66,7 @@ class State:
     _connection: "DuckDBPyConnection"
     _events: Sequence[TableEvent]
     _versions: Mapping[str, Columns]
+    _cascades: Cascades
     rows_read: int = field(default=0, init=False)
     rows_unknown: int = field(default=0, init=False)
     rows_doubtful: int = field(default=0, init=False)
@@ -97,7 +98,7 @@ class State:
             Rows(beginning=self.baseline),
             in_one_group=has_moved_keys(events, self._versions),
         )
-        found = versions(changes, events, self._versions)
+        found = self._cascades.mark(versions(changes, events, self._versions))
         # A server logs each refill of a sequence as one more row; the sequence has one.
         is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None
         for version in found:
@@ -125,7 +126,7 @@ class State:
         return row
 
 
-def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment, *, may_cascade: bool = True) -> State:
+def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment, cascades: Cascades = NO_CASCADES) -> State:
     """Return the state of a table at a moment; its rows are read while they are used.
 
     Parameters
@@ -136,15 +137,15 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment, *, 
         The table.
     moment
         Transactions before it are included.
-    may_cascade
-        Whether foreign keys may have changed rows without the log; whoever gives False has looked himself.
+    cascades
+        What foreign keys may have done to the rows without the log.
     """
     baseline = baseline_of(connection, table, moment.place)
     whole, known = events_of(connection, table), columns_of(connection, table)
     events = events_since(connection, table, whole, baseline, moment.place)
-    gaps = (*_gaps(events, whole), *(cascade_remarks(connection, table) if may_cascade else ()))
+    gaps = (*_gaps(events, whole), *cascades.remarks)
     version_id, columns = _columns_at(connection, table, moment.place, known)
-    return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known)
+    return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known, cascades)
 
 
 def _order(version: Version) -> tuple[Place, int, list[int]]:

@@ -8,6 +8,7 @@ from ingest.errors import BinloomError, UsageError
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.sources.more_rows import Rest
+from recover.sources.needed_tables import renames as renames_of
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions, history_of
@@ -63,22 +64,13 @@ def rest_of_undo(filters: Filters, log: Log, *, with_cascades: bool = False) -> 
         # All files are read, and then tell the error.
         return [Rest()]
     names = {_lower(name) for _, *name in rows}
-    renames = [*_renames(log, source_id)]
+    renames = [(_name(former), _name(later)) for former, later in renames_of(history_of(log, source_id).evidence())]
     keys = _keys(definitions)
     names = _with_other_names(names, renames)
     if with_cascades:
         cascading = cascading_keys(replace(definitions, foreign_keys=keys), names)
         names |= {name for key in cascading for name in (key.table, key.parent)}
     return [Rest(frozenset(map(_text, _with_other_names(with_neighbours(names, keys), renames))))]
-
-
-def _renames(log: Log, source_id: str) -> Iterable[tuple[TableName, TableName]]:
-    from ingest.ddl.actions import Action
-
-    for _, event in history_of(log, source_id).evidence():
-        if isinstance(event, Action) and event.action == "rename_table":
-            former = event.schema_name or "", event.table_name or ""
-            yield _lower(former), _lower((event.other_schema_name or "", event.other_table_name or ""))
 
 
 def _with_other_names(names: Iterable[TableName], renames: Collection[tuple[TableName, TableName]]) -> set[TableName]:
@@ -97,6 +89,11 @@ def _keys(definitions: Definitions) -> tuple[ForeignKey, ...]:
 def _lower(name: Iterable[str]) -> TableName:
     schema, table = name
     return schema.lower(), table.lower()
+
+
+def _name(text: str) -> TableName:
+    schema, _, table = text.partition(".")
+    return schema, table
 
 
 def _text(name: TableName) -> str:
