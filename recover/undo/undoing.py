@@ -13,6 +13,7 @@ from recover.selection.filters import Filters, in_words
 from recover.sources.kept_files import ignored
 from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
+from recover.timeline.baselines import Baseline
 from recover.timeline.events import Effect, Place
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.masked_columns import masked_tables
@@ -31,7 +32,7 @@ from recover.undo.select.masked import masked_obstacles
 from recover.undo.select.obstacles import harms, obstacles, warnings
 from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
-from recover.undo.select.selected import EmptySelectionError, Selected, is_selected, select
+from recover.undo.select.selected import EmptySelectionError, Selected, first_selected, is_selected, select
 from recover.undo.select.statements_within import statements_within
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import TableName
@@ -162,14 +163,19 @@ def _add_cascades(
 ) -> dict[TableName, int]:
     cuts: dict[TableName, list[Place]] = {}
     emptied: dict[TableName, list[Place]] = {}
+    baselines: dict[TableName, Baseline] = {}
+    first = min(Place(*first_selected(connection, selected, name)[:3]) for name in selected.tables)
+    beginnings = Beginnings(connection, selected.source_id)
     for name in {key.table for key in cascading_keys(definitions, selected.tables)}:
         for event in events_of(connection, LoggedTable(selected.source_id, *name)):
             if harms(event):
                 cuts.setdefault(name, []).append(event.place)
             if event.effect is Effect.EMPTIES:
                 emptied.setdefault(name, []).append(event.place)
+        if (baseline := beginnings.before(name, first).baseline) is not None:
+            baselines[name] = baseline
     try:
-        return add_cascades(connection, selected, definitions, cuts, emptied)
+        return add_cascades(connection, selected, definitions, cuts, emptied, baselines)
     except CascadeError as error:
         raise UsageError(
             f"The cascades cannot be followed: {error}.",

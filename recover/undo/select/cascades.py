@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import literal
+from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
 from recover.undo.rows.literals import LABELS, TEXTS
 from recover.undo.select.obstacles import plain_type
@@ -18,7 +19,7 @@ from recover.undo.select.overlay import lay_over
 from recover.undo.select.selected import ORDER, Selected, is_selected
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.ranks import table_ranks
-from recover.undo.tables.table import ForeignKey, Table, TableName
+from recover.undo.tables.table import CASCADING, ForeignKey, Table, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Cuts = Mapping[TableName, Sequence[Place]]
 """Places of the log after which earlier images of a table no longer show its rows."""
 
-_CASCADING: Final = ("CASCADE", "SET NULL")
 _STEP: Final = 1_000_000
 """Distance of two rows of an event, so that the rows of a cascade have places between them."""
 _MOST_LEVELS: Final = 1000
@@ -44,7 +44,7 @@ class CascadeError(Exception):
 
 def cascading_keys(definitions: Definitions, tables: Iterable[TableName]) -> list[ForeignKey]:
     """Return the cascading foreign keys that connect some tables with their parents and children, at any distance."""
-    left = [key for key in definitions.foreign_keys if {key.delete_rule, key.update_rule} & {*_CASCADING, "UNKNOWN"}]
+    left = [key for key in definitions.foreign_keys if {key.delete_rule, key.update_rule} & {*CASCADING, "UNKNOWN"}]
     reached, found = {*tables}, []
     while near := [key for key in left if {key.table, key.parent} & reached]:
         found += near
@@ -59,6 +59,7 @@ def add_cascades(
     definitions: Definitions,
     cuts: Cuts | None = None,
     emptied: Cuts | None = None,
+    baselines: Mapping[TableName, Baseline] | None = None,
 ) -> dict[TableName, int]:
     """Add the changes that cascades made, in the tables around a selection, to `row_changes` of a connection.
 
@@ -70,6 +71,8 @@ def add_cascades(
         Places of events that change rows without listing them, by table.
     emptied
         Those of them after which a table had no rows.
+    baselines
+        By table, all of its rows at a place before the selection, since which the log shows each change.
 
     Returns
     -------
@@ -101,8 +104,11 @@ def add_cascades(
     missing: dict[TableName, int] = {}
     for name in sorted({key.table for key in keys}, key=ranks.__getitem__):
         table = definitions.tables[name]
-        own = [key for key in keys if key.table == name and (key.delete_rule in _CASCADING or _changes_keys(key))]
+        own = [key for key in keys if key.table == name and (key.delete_rule in CASCADING or _changes_keys(key))]
         own_cuts = (cuts or {}).get(name, ())
+        connection.execute(
+            f"create or replace temp view child_changes as {_changes_of(source_id, name, (baselines or {}).get(name))}"
+        )
         for _ in range(_MOST_LEVELS):
             if not own or not _add_level(connection, source_id, table, own, own_cuts):
                 break
@@ -126,6 +132,20 @@ def synthesized(connection: "DuckDBPyConnection", selected: Selected) -> dict[tu
         f" where {is_selected(selected.is_whole)} group by all order by all"
     ).fetchall()
     return {(table, event_type): int(count) for table, event_type, count in rows}
+
+
+def _changes_of(source_id: str, table: TableName, baseline: Baseline | None) -> str:
+    """Return a query of the changes of a table, after those that a baseline gives instead of earlier ones."""
+    schema, name = map(literal, table)
+    logged = (
+        f"select * from binloom.row_changes where source_id = {literal(source_id)} and schema_name = {schema}"
+        f" and table_name = {name} and outcome = 'commit'"
+    )
+    if baseline is None:
+        return logged
+    since = f"(epoch, file_sequence, start_pos) >= {tuple(baseline.place)}"
+    # The server itself gave the names of its rows.
+    return f"{logged} and {since} union all by name select *, 'exact' as binding_confidence from ({baseline.rows()})"
 
 
 def _assert_followable(
@@ -163,7 +183,7 @@ def _assert_same_types(key: ForeignKey, parent: Table, child: Table) -> None:
 
 def _changes_keys(key: ForeignKey) -> bool:
     """Return whether a new key of a parent changes its children. Within one table, servers refuse the new key."""
-    return key.update_rule in _CASCADING and key.table != key.parent
+    return key.update_rule in CASCADING and key.table != key.parent
 
 
 def _shows_old_key(table: Table, key: ForeignKey) -> bool:
@@ -276,11 +296,7 @@ def _reach(
     connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
 ) -> None:
     """Find the versions of rows that a parent ended, each with the first such parent, as `reached_rows`."""
-    schema, name = table.name
-    connection.execute(
-        f"create or replace temp table row_versions as {_versions(cuts)}",
-        {"source": source_id, "schema": schema, "name": name},
-    )
+    connection.execute(f"create or replace temp table row_versions as {_versions(cuts)}")
     parameters: dict[str, object] = {"source": source_id}
     for number, key in enumerate(keys):
         parameters |= {f"schema{number}": key.parent[0], f"name{number}": key.parent[1]}
@@ -288,7 +304,7 @@ def _reach(
         _reached(table, number, key, event_type, rule)
         for number, key in enumerate(keys)
         for event_type, rule in (("DELETE", key.delete_rule), ("UPDATE", key.update_rule))
-        if rule in _CASCADING
+        if rule in CASCADING
     )
     connection.execute(
         f"create or replace temp table reached_rows as select * from ({reached})"
@@ -315,12 +331,11 @@ def _versions(cuts: Sequence[Place]) -> str:
         until = f"least({until}, {cut})"
     place = _wide(ORDER.split(", "))
     return (
-        "with all_changes as (select * from binloom.row_changes where source_id = $source and schema_name = $schema"
-        " and table_name = $name and outcome = 'commit'),"
-        f" starts_and_ends as (select coalesce(pk_values_after, pk_values) as row_key, {place} as place, 1 as comes,"
+        "with starts_and_ends as ("
+        f"select coalesce(pk_values_after, pk_values) as row_key, {place} as place, 1 as comes,"
         "  row_after as held, if(pk_values_after != pk_values, null, row_before) as before, change_id"
-        "  from all_changes where row_after is not null"
-        f" union all select pk_values, {place}, 0, null, row_before, change_id from all_changes"
+        "  from child_changes where row_after is not null"
+        f" union all select pk_values, {place}, 0, null, row_before, change_id from child_changes"
         "  where row_after is null or pk_values_after != pk_values),"
         f" lasting as (select *, {until} as until, lead(change_id) {following} as until_change,"
         f"  lead(before) {following} as before_next from starts_and_ends)"
@@ -405,7 +420,7 @@ def _added(connection: "DuckDBPyConnection", table: Table) -> str:
         " images as (select *, if(is_deleted, null, map_concat(held, map_from_entries(new_values))) as row_after"
         "  from rows_once),"
         f" changed_rows as (select *, nullif({_key_of(table, 'row_after')}, row_key) as key_after from images)"
-        f" select {listed} from changed_rows inner join binloom.row_changes as children using (change_id)"
+        f" select {listed} from changed_rows inner join child_changes as children using (change_id)"
         " inner join binloom.row_changes as parents on parents.change_id = changed_rows.parent_change"
     )
 

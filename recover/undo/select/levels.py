@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from recover.sources.engine import literal
 from recover.undo.select.selected import ORDER, Selected, is_selected
-from recover.undo.tables.table import ForeignKey
+from recover.undo.tables.table import CASCADING, ForeignKey
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-_CASCADING = ("CASCADE", "SET NULL")
 
 
 def find_levels(connection: "DuckDBPyConnection", selected: Selected, foreign_keys: Sequence[ForeignKey]) -> None:
@@ -28,7 +26,7 @@ def find_levels(connection: "DuckDBPyConnection", selected: Selected, foreign_ke
         " from binloom.row_changes limit 0"
     )
     for key in foreign_keys:
-        if {key.delete_rule, key.update_rule} & {*_CASCADING} and {key.table, key.parent} <= selected.tables.keys():
+        if {key.delete_rule, key.update_rule} & {*CASCADING} and {key.table, key.parent} <= selected.tables.keys():
             _find_causes(connection, selected, key)
     connection.execute(
         f"""

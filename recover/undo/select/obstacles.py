@@ -9,9 +9,10 @@ from ingest.ddl.hashed_keys import may_be_hash
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.catalog import TableVersion
+from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
-from recover.timeline.table_log import events_of
+from recover.timeline.table_log import events_of, events_since
 from recover.undo.options import Direction
 from recover.undo.select.altered import Altered
 from recover.undo.select.selected import Selected, first_selected, is_selected
@@ -100,8 +101,9 @@ def warnings(
 
 
 def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until: Place) -> bool:
-    """Return whether the log has all rows of a table since it was empty, up to a place."""
-    events = events_of(connection, table, until)
+    """Return whether the log has all rows of a table up to a place, since it was empty or since a baseline."""
+    baseline = baseline_of(connection, table, until)
+    events = events_since(connection, table, events_of(connection, table, until), baseline, until)
     emptied = max((place for place, one in enumerate(events) if one.effect is Effect.EMPTIES), default=None)
     return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
 

@@ -12,6 +12,9 @@ from recover.sources.document_types import DocumentTypes
 TableName = tuple[str, str]
 """Schema and name of a table."""
 
+CASCADING: Final = ("CASCADE", "SET NULL")
+"""Rules by which a foreign key changes rows of its table."""
+
 
 # The ends of the period of a system-versioned table: a snapshot shows them only as generated columns.
 _TYPES_OF_PERIODS: Final = ("timestamp(6)", "bigint(20) unsigned")

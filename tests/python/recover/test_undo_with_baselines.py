@@ -138,6 +138,39 @@ def test_values_of_a_baseline_are_used_where_nothing_else_changed_them(
         assert rows_of(server, SCHEMA)[damage] - logged.rows_before[damage] == Counter(), damage
 
 
+CASCADING = (
+    "create table p (id int primary key, v int)",
+    "create table c (id int primary key, p int, v varchar(9), foreign key (p) references p (id) on delete cascade)",
+    "create table g (id int primary key, c int, foreign key (c) references c (id) on delete set null)",
+    "insert into p values (1, 1), (2, 2)",
+    "insert into c values (1, 1, 'a'), (2, 1, 'b'), (3, 2, 'c')",
+    "insert into g values (1, 1), (2, 2), (3, 3)",
+)
+
+
+@pytest.mark.parametrize("has_baseline", [False, True])
+def test_a_cascade_changed_rows_that_only_a_baseline_shows(mariadb_server: Server, has_baseline: bool) -> None:
+    mariadb_server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA}")
+    transaction(mariadb_server, SCHEMA, CASCADING)
+    mariadb_server.flush()
+    snapshot, baseline = read_baseline(mariadb_server, SCHEMA)
+    transaction(mariadb_server, SCHEMA, ("update c set v = 'new' where id = 2",))
+    before = rows_of(mariadb_server, SCHEMA)
+    transaction(mariadb_server, SCHEMA, ("delete from p where id = 1",))
+    log = Log.of_whole_files([mariadb_server.flush()], snapshot=snapshot_of(mariadb_server.host, mariadb_server.port))
+    if has_baseline:
+        add_baseline(log.connection, SOURCE, SCHEMA, snapshot, baseline)
+    filters = Filters.of(tables=[f"{SCHEMA}.p"])
+    with log.connection, planned(log, filters, UndoOptions(), with_cascades=True) as (planner, plan, heading):
+        assert plan.is_printable, (plan.problems, plan.refusals, plan.conflicts)
+        text = "\n".join(script(planner, plan, heading))
+    hidden = [one for one in plan.warnings if "and that the log had not shown before" in one]
+    assert bool(hidden) == (not has_baseline)
+    done = run(mariadb_server, text)
+    assert done.returncode == 0, done.stderr
+    assert (rows_of(mariadb_server, SCHEMA) == before) == has_baseline
+
+
 @pytest.mark.parametrize(
     ("unread", "is_used"),
     [
