@@ -15,7 +15,7 @@ from recover.notes import Kind, Note
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
-from recover.undo.options import Mode, UndoOptions
+from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.plan.classify import SAME_COLUMNS, Refusal
 from recover.undo.plan.left_rows import Group, Treatment, grouped
 from recover.undo.plan.planner import Plan, Planner
@@ -200,6 +200,9 @@ def _refusal(plan: Plan) -> str:
             f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
             " as the log left them. --skip-conflicts leaves these out."
         )
+    if plan.options.direction is Direction.REDO:
+        changed = subject(plan.conflicting, "row", "was", "were")
+        return f"the redo is refused: {changed} changed by other transactions. --skip-conflicts leaves the rows out."
     if plan.options.mode is Mode.DEPENDENTS:
         return f"the {verb} is refused: these conflicts remain with all dependent transactions."
     of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]

@@ -42,7 +42,9 @@ class Direction(Enum):
     @property
     def way_in_steps(self) -> str:
         """What to do if one folded script is impossible."""
-        return "use --by-transaction" if self is Direction.UNDO else "redo one --transaction after the other"
+        if self is Direction.UNDO:
+            return "use --by-transaction"
+        return "redo one --transaction after the other, or run the statements of their only transaction again"
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,10 @@ def plan_chain(table: Table, chain: Sequence[Change], options: UndoOptions) -> C
                 reason = f"the row needs no statement: {_why_done(history)}"
                 plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
+        if options.direction is Direction.REDO and history.existed is not False and history.row_before is None:
+            by = _distinct(history.other_existence)
+            _leave(Conflict(table, _key_text(table, history), "the row is gone now", (), by), options, plan)
+            continue
         conflict = _conflict(table, history, options)
         if conflict is not None:
             if options.mode is not Mode.FORCE:

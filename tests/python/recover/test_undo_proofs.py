@@ -629,3 +629,17 @@ def test_literals_follow_the_type_and_not_the_text() -> None:
     assert literal(Column("t", "varchar", "varchar(9)", "latin1"), "é") == "_utf8mb4 X'C3A9'"
     assert literal(Column("t", "float", "float"), "1.1") == "1.100000023841858e0"
     assert guard(Column("t", "double", "double"), "-0") == "(`t` <=> 0e0 AND CAST(`t` AS CHAR) LIKE '%-%')"
+
+
+@pytest.mark.parametrize("selected", [row(1, a=2), row(2)])
+def test_a_redo_of_a_change_of_a_row_that_was_deleted_since_is_a_conflict(selected: Image) -> None:
+    assert selected is not None
+    changes = ((1, row(1), selected), (2, selected, None), (1, row(5), row(5, a=9)))
+    redo = UndoOptions(Direction.REDO)
+    found = planned(log(*changes), options=redo)
+    assert not found.problems and not found.refusals
+    ((reason, transactions),) = ((one.reason, one.transactions) for one in found.conflicts)
+    assert (reason, transactions) == ("the row is gone now", ("0-1-2",))
+    left, statements = printed(log(*changes), options=replace(redo, mode=Mode.SKIP))
+    assert left.conflicting == 1
+    assert len(statements) == 1 and "9" in statements[0]
