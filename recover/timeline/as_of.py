@@ -143,6 +143,8 @@ class _Log:
             " group by all order by all",
             **names,
         )
+        if not files and (place := self._between_files(file, pos, epoch)) is not None:
+            return self._before(place, file)
         if not files:
             known = self._files()
             if file in known:
@@ -179,6 +181,21 @@ class _Log:
             return self._before(Place(own_epoch, file_sequence, pos), file)
         remark = f"The position is inside the transaction at {file}:{around[3]}, which is not included."
         return self._before(Place(own_epoch, file_sequence, around[3]), file, remark)
+
+    def _between_files(self, file: str, pos: int, epoch: str | None) -> Place | None:
+        """Return a position in a file without transactions, if files before and after it have some."""
+        name, number = re.fullmatch(r"(.*?)([0-9]*)", file, re.DOTALL).groups()  # type: ignore[union-attr]
+        around = self._rows(
+            """select epoch, min(file_sequence), max(file_sequence) from binloom.transactions
+            where source_id = $source and regexp_replace(binlog_file, '[0-9]+$', '') = $name
+                and coalesce(epoch = $epoch, true)
+            group by epoch""",
+            name=name,
+            epoch=None if epoch is None else int(epoch),
+        )
+        if len(around) != 1 or not number or not around[0][1] < int(number) < around[0][2]:
+            return None
+        return Place(around[0][0], int(number), pos)
 
     def _files(self) -> dict[str, list[int]]:
         """Return the names of the files, in their order, with the epochs of each."""
