@@ -18,7 +18,7 @@ from benchmarks.warehouse import SOURCE, series
 from binloom.commands.ingest import land_files
 from binloom.commands.project import BUILD, run_dbt
 from ingest.landing import land_snapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import HOME_VARIABLE
 from ingest.warehouse.spark import SparkLaunch
 

@@ -42,7 +42,7 @@ def land(work: Path, executors: int) -> Iterator[dict[str, Any]]:
 
     from binloom.commands.ingest import land_files
     from ingest.landing import land_snapshot
-    from ingest.sources.snapshot_files import read_snapshot_dir
+    from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
     from ingest.warehouse.spark import SparkLaunch
 
     with SparkLaunch(home) as launch:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.binlog import open_binlog
     from ingest.errors import BinloomError
     from ingest.landing.data_source import register
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.servers.address import ServerAddress
 
 __all__ = [
     "BinloomError",
@@ -58,7 +58,7 @@ __getattr__ = lazy_names(
             "binloom.api",
         ),
         "BinloomError": "ingest.errors",
-        "ServerAddress": "ingest.sources.address",
+        "ServerAddress": "ingest.sources.servers.address",
         "open_binlog": "ingest.binlog.decoder",
         "register": "ingest.landing.data_source",
     },

@@ -31,7 +31,7 @@ from binloom.answers.undo import PlannedUndo, parts_of, planned_undo
 from binloom.commands.build_record import has_built_everything
 from binloom.pages.over_time import OverTime
 from ingest.errors import UsageError
-from ingest.sources.address import ServerAddress, host_and_port
+from ingest.sources.servers.address import ServerAddress, host_and_port
 from recover.index.opened import Index
 from recover.notes import Note, lacking
 from recover.questions.statistics import Least

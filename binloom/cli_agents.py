@@ -34,7 +34,7 @@ def mcp(
     from binloom.commands.open_log import inputs_of
     from binloom.commands.output import say
     from binloom.commands.running import hide_pandas_from_arrow
-    from ingest.sources.named import first_bytes
+    from ingest.sources.files.named import first_bytes
 
     hide_pandas_from_arrow()
     inputs = inputs_of(from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))

@@ -18,7 +18,7 @@ from binloom import options
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.servers.address import ServerAddress
 
 OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
     "port": (options.Port, None),
@@ -92,7 +92,7 @@ def _refuse_without_server(option: str, login: dict[str, Any]) -> None:
 def _address(
     option: str, place: str | None, port: int | None = None, *, ssl_mode: str | None, **given: Any
 ) -> "ServerAddress":
-    from ingest.sources.address import ServerAddress, host_and_port
+    from ingest.sources.servers.address import ServerAddress, host_and_port
 
     host, found = (None, None) if place is None else host_and_port(place, option)
     if found is not None and port not in (None, found):

@@ -11,8 +11,8 @@ from recover.timeline.baselines import sequence_of_file
 
 if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.servers.address import ServerAddress
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class GivenDefinitions:
 
     def _read(self, files: "Sequence[LogPath]", tell: Callable[[str], None]) -> "SchemaSnapshot | None":
         if self.folder is not None:
-            from ingest.sources.snapshot_files import read_snapshot_dir
+            from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 
             return read_snapshot_dir(self.folder)
         if self.ddl is not None:
-            from ingest.sources.snapshot_ddl import read_snapshot_ddl
+            from ingest.sources.snapshots.snapshot_ddl import read_snapshot_ddl
 
             return read_snapshot_ddl(self.ddl)
         return None if self.server is None else snapshot_of_server(self.server, files, tell)
@@ -81,8 +81,8 @@ def snapshot_of_server(
     address: "ServerAddress", files: "Sequence[LogPath]", tell: Callable[[str], None]
 ) -> "SchemaSnapshot":
     """Return the present definitions of a server, which are from after some binlog files; tell where they are from."""
-    from ingest.sources.information_schema import read_definitions
-    from ingest.sources.server import Server
+    from ingest.sources.servers.information_schema import read_definitions
+    from ingest.sources.servers.server import Server
 
     address = replace(address, warn=lambda sentence: tell(f"warning: {sentence}"))
     with Server(address) as server:

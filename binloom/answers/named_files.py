@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
-from ingest.sources.directory import is_companion
+from ingest.sources.files.directory import is_companion
 
 if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
@@ -19,7 +19,7 @@ def binlogs(files: "Iterable[Path | str]", tell: Callable[[str], None]) -> "list
     UsageError
         No other file is named.
     """
-    from ingest.sources.named import log_files
+    from ingest.sources.files.named import log_files
 
     named = list(files)
     others = [path for path in named if isinstance(path, Path) and is_companion(path)]

@@ -25,7 +25,7 @@ from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 Tell = Callable[[str], None]
 """Is told sentences about an answer, many of them `Note`."""

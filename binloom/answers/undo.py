@@ -25,7 +25,7 @@ from recover.undo.select.parts import parts_of_undo
 from recover.undo.undoing import planned
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.servers.address import ServerAddress
 
 _GROUPS_SHOWN: Final = 40
 _TRANSACTIONS_SHOWN: Final = 20

@@ -14,10 +14,10 @@ from ingest.words import counted
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
     from ingest.landing.baselines import BaselineResult
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.baseline_tables import BaselineTable
-    from ingest.sources.beginnings import Beginning
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.baselines.baseline_tables import BaselineTable
+    from ingest.sources.baselines.beginnings import Beginning
+    from ingest.sources.servers.address import ServerAddress
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 
 def baseline_from_server(
@@ -31,9 +31,9 @@ def baseline_from_server(
 ) -> int:
     """Land the rows of tables of a live server, after checking that its binlog settings are sufficient."""
     from ingest.landing.baselines import land_baseline
-    from ingest.sources.consistent_read import ConsistentRead
-    from ingest.sources.server import Server
-    from ingest.sources.server_check import require_usable
+    from ingest.sources.baselines.consistent_read import ConsistentRead
+    from ingest.sources.servers.server import Server
+    from ingest.sources.servers.server_check import require_usable
 
     address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress(f"reading the schema of {address}"), Server(address) as server:
@@ -66,7 +66,7 @@ def baseline_from_dump(
 ) -> int:
     """Land the rows of tables from a file of mysqldump."""
     from ingest.landing.baselines import land_baseline
-    from ingest.sources.dumps import open_dump
+    from ingest.sources.dumps.named_dump import open_dump
 
     with progress(f"reading the definitions in {path}"):
         dump = open_dump(path, schema, tables)

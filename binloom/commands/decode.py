@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
     from ingest.binlog.byte_files import LogPath
     from ingest.binlog.decoder import Binlog
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 # With a start position, decoding begins at the last segment boundary before it. Boundaries are this far apart.
 _CUT_BYTES = 16 << 20

@@ -162,7 +162,7 @@ def run_demo() -> int:
 
     from ingest.landing import land_snapshot
     from ingest.quality.gate import run_gate
-    from ingest.sources.snapshot_files import read_snapshot_dir
+    from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
     from ingest.warehouse.spark import SparkLaunch
 
     # One session for all steps that need one; Java starts while the files are landed, which needs none.

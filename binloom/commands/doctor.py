@@ -11,7 +11,7 @@ from ingest.words import counted
 
 if TYPE_CHECKING:
     from binloom.doctor.findings import Level
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.servers.address import ServerAddress
 
 COLUMNS = ("subject", "level", "message")
 

@@ -17,7 +17,7 @@ from ingest.follow.lag import find_lag, last_landed_at
 from ingest.follow.spool import Spool
 from ingest.landing.held import StreamLanding
 from ingest.landing.options import IngestResult
-from ingest.sources.address import ServerAddress
+from ingest.sources.servers.address import ServerAddress
 from ingest.warehouse.gaps import gaps
 from ingest.warehouse.home import binloom_home
 from ingest.words import counted

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from binloom.answers.named_files import binlogs
 from binloom.commands.output import human_bytes, print_line, say, waiting
 from ingest.errors import EXIT_DONE, BinloomError, UsageError
-from ingest.sources.directory import find_binlogs
-from ingest.sources.sidecars import sidecar_of, write_sidecar
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.files.sidecars import sidecar_of, write_sidecar
 from ingest.words import counted
 from recover.index.indexing import NotIndexedError, index_of
 from recover.index.opened import opened

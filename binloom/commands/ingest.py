@@ -47,7 +47,7 @@ def land_files(
 ) -> "IngestResult":
     """Land binlog files of a folder with a progress bar."""
     from ingest.landing import IngestOptions, ingest
-    from ingest.sources.directory import find_binlogs
+    from ingest.sources.files.directory import find_binlogs
 
     found = find_binlogs(directory, files)
     options = IngestOptions(

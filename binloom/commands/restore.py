@@ -15,7 +15,7 @@ from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import RestoreFormat, progress, say, write_script
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
-from ingest.sources.piped import STANDARD_INPUT
+from ingest.sources.files.piped import STANDARD_INPUT
 from recover.restore.cascades import cascading_parents
 from recover.restore.choice import (
     chosen,
@@ -35,9 +35,9 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.undo.tables.table import TableName, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.baseline_tables import BaselineTable
-    from ingest.sources.dump import Dump
+    from ingest.sources.baselines.baseline_tables import BaselineTable
+    from ingest.sources.dumps.dump import Dump
+    from ingest.sources.servers.address import ServerAddress
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def restore(
     named: Path | str, files: Sequence[Path], wanted: Wanted, format: RestoreFormat, output: Path | None
 ) -> int:
     """Write tables as they were at a moment; the output exists only when it has all rows of all tables."""
-    from ingest.sources.dumps import open_dump
+    from ingest.sources.dumps.named_dump import open_dump
 
     if str(named) == STANDARD_INPUT and Path(STANDARD_INPUT) in files:
         raise UsageError(
@@ -201,7 +201,7 @@ def _notes(tables: list[RestoredTable], dump: str) -> list[str]:
 
 def _write_comparison(tables: list[RestoredTable], dump: str, address: "ServerAddress", output: Path | None) -> None:
     """Write the statements that make the tables of a server as they were."""
-    from ingest.sources.live_read import LiveRead
+    from ingest.sources.dumps.live_read import LiveRead
     from recover.restore.comparison import compared
 
     live_address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))

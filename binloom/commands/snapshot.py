@@ -10,16 +10,16 @@ from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.landing.snapshots import SnapshotResult
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.servers.address import ServerAddress
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 
 def snapshot_from_server(source: str, address: "ServerAddress", masks: Path | None = None) -> int:
     """Land the schema of a live server, after checking that its binlog settings are sufficient for binloom."""
     from ingest.landing import land_snapshot
-    from ingest.sources.information_schema import take_snapshot
-    from ingest.sources.server import Server
-    from ingest.sources.server_check import require_usable
+    from ingest.sources.servers.information_schema import take_snapshot
+    from ingest.sources.servers.server import Server
+    from ingest.sources.servers.server_check import require_usable
 
     address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress(f"reading the schema of {address}"), Server(address) as server:
@@ -35,7 +35,7 @@ def snapshot_from_server(source: str, address: "ServerAddress", masks: Path | No
 def snapshot_from_files(source: str, directory: Path, masks: Path | None = None) -> int:
     """Land the schema from files in a folder."""
     from ingest.landing import land_snapshot
-    from ingest.sources.snapshot_files import read_snapshot_dir
+    from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 
     snapshot = read_snapshot_dir(directory)
     _print_snapshot(source, snapshot, land_snapshot(source, snapshot, masks=masks))
@@ -52,7 +52,7 @@ def snapshot_from_ddl(
 ) -> int:
     """Land the schema that results from a file of DDL statements."""
     from ingest.landing import land_snapshot
-    from ingest.sources.snapshot_ddl import read_snapshot_ddl
+    from ingest.sources.snapshots.snapshot_ddl import read_snapshot_ddl
 
     snapshot = read_snapshot_ddl(path, schema, binlog_file, binlog_pos)
     landed = land_snapshot(source, snapshot, masks=masks)

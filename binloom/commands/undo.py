@@ -20,7 +20,7 @@ from recover.undo.print.script import Ending
 from recover.undo.prove.against import LiveServer
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
+    from ingest.sources.servers.address import ServerAddress
 
 
 def undo_options(

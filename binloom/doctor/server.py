@@ -9,8 +9,8 @@ from binloom.doctor.findings import Finding
 from ingest.errors import BinloomError
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.server import Server
+    from ingest.sources.servers.address import ServerAddress
+    from ingest.sources.servers.server import Server
 
 _DAY: Final = 86_400
 _KEPT: Final = {"binlog_expire_logs_seconds": 1, "expire_logs_days": _DAY}
@@ -18,7 +18,7 @@ _KEPT: Final = {"binlog_expire_logs_seconds": 1, "expire_logs_days": _DAY}
 
 def check_source(address: "ServerAddress") -> Iterator[Finding]:
     """Check the server at an address, with one connection that only reads."""
-    from ingest.sources.server import Server
+    from ingest.sources.servers.server import Server
 
     try:
         with Server(address) as server:
@@ -28,8 +28,8 @@ def check_source(address: "ServerAddress") -> Iterator[Finding]:
 
 
 def _checked(server: "Server") -> Iterator[Finding]:
-    from ingest.sources.server import binary_logs, server_identity
-    from ingest.sources.server_check import check_server
+    from ingest.sources.servers.server import binary_logs, server_identity
+    from ingest.sources.servers.server_check import check_server
 
     identity = server_identity(server)
     yield Finding("server", "good", f"{server.address} is {identity.flavor} {identity.version}.")

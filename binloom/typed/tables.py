@@ -20,7 +20,7 @@ from recover.undo.tables.table import ForeignKey, foreign_keys_of_snapshot
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 _MARTS: Final = (
     *(("binloom", name) for name in ("table_versions", "row_changes", "schema_changes")),

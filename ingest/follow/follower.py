@@ -27,10 +27,10 @@ from ingest.follow.standing import find_standing
 from ingest.landing.compact import KEEP_REPLACED_SECONDS, compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
 from ingest.landing.options import IngestOptions, IngestResult
-from ingest.sources.address import ServerAddress
-from ingest.sources.server import Server
-from ingest.sources.server_check import require_usable
-from ingest.sources.view import ServerView, observe_server
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.server import Server
+from ingest.sources.servers.server_check import require_usable
+from ingest.sources.servers.view import ServerView, observe_server
 from ingest.warehouse.gaps import Gap, gaps, record_gap
 from ingest.warehouse.segments import FIRST_EVENT, log_place
 

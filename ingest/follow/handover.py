@@ -12,10 +12,10 @@ from typing import Final, Literal
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import GapError, SourceIdentityError, UsageError
-from ingest.sources.directory import binlog_path
-from ingest.sources.replication import FIRST_POSITION
-from ingest.sources.server import ServerIdentity
-from ingest.sources.view import ServerView
+from ingest.sources.files.directory import binlog_path
+from ingest.sources.servers.replication import FIRST_POSITION
+from ingest.sources.servers.server import ServerIdentity
+from ingest.sources.servers.view import ServerView
 from ingest.warehouse.gaps import Gap, GapStatus
 
 # Whoever ends a file begins the next one with the same time, except when a signal made the server do so.

@@ -2,7 +2,7 @@
 
 from ingest.follow.handover import Decision
 from ingest.landing.held import StreamLanding
-from ingest.sources.server import ServerIdentity
+from ingest.sources.servers.server import ServerIdentity
 from ingest.warehouse.record import SourceRecord
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.spool import Spool
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import done_upto, has_done
 

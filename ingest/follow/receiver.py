@@ -12,8 +12,8 @@ from ingest.binlog.packets import Run, Special
 from ingest.errors import BrokenStreamError
 from ingest.follow.checkpoint import Checkpoint, ServerEnd
 from ingest.follow.spool import ReceivedFile, Spool
-from ingest.sources.address import ServerAddress
-from ingest.sources.replication import (
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.replication import (
     POSITION_LIMIT,
     Replica,
     ReplicationStream,

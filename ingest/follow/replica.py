@@ -8,7 +8,7 @@ from typing import Final
 
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import spool_folder
-from ingest.sources.replication import HIGHEST_ID, Replica
+from ingest.sources.servers.replication import HIGHEST_ID, Replica
 from ingest.warehouse.files import replacing
 
 REPLICA: Final = "replica.json"

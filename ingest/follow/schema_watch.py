@@ -13,10 +13,10 @@ from ingest.follow.spool import Spool
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.snapshots import land_snapshot
 from ingest.landing.transactions import transactions
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server, server_identity
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server, server_identity
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.segments import done_upto, log_place
 from ingest.warehouse.tables import SCHEMA_SNAPSHOTS

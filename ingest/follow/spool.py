@@ -15,7 +15,7 @@ from ingest.binlog.format import FLAG_IN_USE, MAGIC
 from ingest.binlog.scan import Scanner
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import Checkpoint, spool_folder
-from ingest.sources.directory import PlainBinlog, binlog_path
+from ingest.sources.files.directory import PlainBinlog, binlog_path
 from ingest.warehouse.files import make_folder, store_errors, sync_folder
 from ingest.warehouse.names import require_server_file
 from ingest.warehouse.segments import FIRST_EVENT

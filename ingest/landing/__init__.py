@@ -1,7 +1,7 @@
 """Landing: read binlog files and write their content as segments of the raw tables.
 
 >>> from ingest.landing import IngestOptions, ingest, land_snapshot
->>> from ingest.sources.directory import find_binlogs
+>>> from ingest.sources.files.directory import find_binlogs
 >>> result = ingest("shop", find_binlogs(Path("/var/lib/mysql")))  # doctest: +SKIP
 """
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from ingest.landing.snapshots import land_snapshot
 from ingest.masking.whole_tables import TableMasking
-from ingest.sources.baseline_tables import BaselineTable
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.baselines.baseline_tables import BaselineTable
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows, data_files, read_rows, replacing, store_errors, writer_options
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
 from ingest.warehouse.locks import SourceLock

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.ingest_files import ingest
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from ingest.warehouse.jvm import CLASS_ARCHIVE
 from ingest.warehouse.spark import SparkLaunch
 

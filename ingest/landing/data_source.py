@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from ingest.binlog.byte_files import LogPath
 from ingest.errors import BinloomError, UsageError
 from ingest.landing.plan import SEGMENT_BYTES, damage
-from ingest.sources.directory import PlainBinlog, binlog_path, find_binlogs
+from ingest.sources.files.directory import PlainBinlog, binlog_path, find_binlogs
 from ingest.warehouse.catalog import spark_type
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.warehouse.tables import SEGMENT_PARTITION
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ingest.binlog import Scan, SchemaHints, TableFilter
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 FORMAT = "mysql_binlog"
 _OPTIONS = {
@@ -149,7 +149,7 @@ class BinlogSource(DataSource):
         directory = self.options.get("snapshotDir")
         if directory is None:
             return None
-        from ingest.sources.snapshot_files import read_snapshot_dir
+        from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 
         return read_snapshot_dir(Path(directory))
 

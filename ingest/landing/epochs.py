@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.binlog.byte_files import open_bytes
 from ingest.errors import SourceIdentityError
-from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.sources.files.directory import BinlogPath, binlog_path
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT
 

@@ -15,7 +15,7 @@ from ingest.landing.published import publish_history
 from ingest.landing.recorder import new_run_id
 from ingest.landing.row_counts import Counts, SegmentKey
 from ingest.landing.run import Run
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 from ingest.warehouse.home import prepare_home
 from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.names import require_source_name

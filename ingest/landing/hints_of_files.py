@@ -9,8 +9,8 @@ from ingest.binlog.byte_files import LogPath, folder_of
 from ingest.binlog.hints import SchemaHints
 from ingest.errors import BinloomError
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.directory import BinlogPath, binlog_path
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.files.directory import BinlogPath, binlog_path
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 if TYPE_CHECKING:
     from ingest.binlog.scan import Scan

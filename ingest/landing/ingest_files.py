@@ -22,7 +22,7 @@ from ingest.landing.plan import IdentifiedFile, identify
 from ingest.landing.published import open_home, publish_history
 from ingest.landing.recorder import new_run_id
 from ingest.landing.run import Run
-from ingest.sources.directory import BinlogPath
+from ingest.sources.files.directory import BinlogPath
 from ingest.warehouse.home import binloom_home, prepare_home
 from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masters import is_local
@@ -51,7 +51,7 @@ def ingest(
     source_id
         Name of the source.
     files
-        Files in the order in which they were written, as `ingest.sources.directory.find_binlogs` gives them.
+        Files in the order in which they were written, as `ingest.sources.files.directory.find_binlogs` gives them.
     options
         Filters and other options.
     session

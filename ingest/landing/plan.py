@@ -20,7 +20,7 @@ from ingest.errors import (
 )
 from ingest.landing.epochs import EpochBook
 from ingest.landing.skips import EpochStart
-from ingest.sources.directory import BinlogPath
+from ingest.sources.files.directory import BinlogPath
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, Segment, SegmentState, landed_end
 

@@ -34,7 +34,7 @@ from ingest.landing.recorder import Recorder, now
 from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.landing.used_hints import MAP_NAMING, merged_hints, stale_segments, used_hints
-from ingest.sources.directory import BinlogPath, find_binlogs
+from ingest.sources.files.directory import BinlogPath, find_binlogs
 from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masks import masks_of
 from ingest.warehouse.record import SourceRecord

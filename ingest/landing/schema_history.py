@@ -36,7 +36,7 @@ from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.spelling import distinguishes_case, folded
 from ingest.ddl.verbs import may_be_ddl
 from ingest.landing.epochs import epoch_of_snapshot
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.versions import Flavor, version_of
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
 from ingest.warehouse.record import Row, SourceRecord

@@ -17,7 +17,7 @@ from ingest.binlog.byte_files import LogPath
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import UsageError
 from ingest.landing.transactions import transactions
-from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.sources.files.directory import BinlogPath, binlog_path
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT
 

@@ -7,7 +7,7 @@ from typing import Any
 from ingest.landing.other_names import rows_with_other_names
 from ingest.landing.published import publish_history, published_bindings
 from ingest.masking.masked_snapshots import masked_snapshot
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows, delete_temporaries
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
 from ingest.warehouse.locks import history_locked
@@ -61,8 +61,8 @@ def land_snapshot(
     source_id
         Name of the source.
     snapshot
-        From `ingest.sources.information_schema.take_snapshot` or
-        `ingest.sources.snapshot_files.read_snapshot_dir`.
+        From `ingest.sources.servers.information_schema.take_snapshot` or
+        `ingest.sources.snapshots.snapshot_files.read_snapshot_dir`.
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     epoch

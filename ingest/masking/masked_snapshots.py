@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.masking.rules import Masks
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 _WITH_VALUES = ("column_default", "column_comment")
 

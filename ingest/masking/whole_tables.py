@@ -8,7 +8,7 @@ import pyarrow as pa
 from ingest.errors import UsageError
 from ingest.masking.methods import masked
 from ingest.masking.rules import Masks, record_of
-from ingest.sources.baseline_tables import BaselineTable
+from ingest.sources.baselines.baseline_tables import BaselineTable
 
 
 class TableMasking:

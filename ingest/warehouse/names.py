@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ingest.binlog.byte_files import LogPath
 from ingest.errors import BrokenStreamError, UsageError
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 
 # Maximum bytes in the name of a file or folder on common file systems.
 LONGEST_FILE_NAME = 255

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 
 # A compacted segment is `completed`. The segments that it was made of are `replaced`, and `removed` when their files
 # are deleted. A `skipped` segment is not landed, by decision. An `expired` segment was landed, and `binloom expire`

@@ -18,7 +18,7 @@ from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import Scan, SegmentRange, scan_binlog
 from ingest.binlog.table_map import TableMap
 from ingest.errors import EXIT_CHECK_FAILED, BinloomError
-from ingest.sources.sidecars import stored
+from ingest.sources.files.sidecars import stored
 from ingest.warehouse.landed import landed_batches
 from recover.index.blooms import PAGE_BYTES, XA_NAME, Hashes, filter_of, hashes_of, name_of_column
 from recover.index.sidecar import Contents, Identity, IndexedMap, IndexedSegment, encoded

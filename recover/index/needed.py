@@ -26,7 +26,7 @@ from recover.sources.row_filter import KeyTexts, texts_of_keys
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
-    from ingest.sources.directory import BinlogPath
+    from ingest.sources.files.directory import BinlogPath
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.errors import BinlogNotFoundError, BinloomError
-from ingest.sources.sidecars import sidecar_of, stored
+from ingest.sources.files.sidecars import sidecar_of, stored
 from recover.index.sidecar import Identity, Sidecar, UnfitSidecarError
 
 if TYPE_CHECKING:
-    from ingest.sources.directory import BinlogPath
+    from ingest.sources.files.directory import BinlogPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ingest.binlog.byte_files import Bytes, BytesInMemory, LogPath, open_bytes
 from ingest.binlog.format import parse_format
 from ingest.binlog.scan import Scan, SegmentRange
 from ingest.errors import BinloomError
-from ingest.sources.objects import ObjectFile
+from ingest.sources.files.objects import ObjectFile
 from recover.index.blooms import PAGE_BYTES, is_in, is_whole, page_of
 
 MAGIC: Final = b"binloom index 1\n"

@@ -7,8 +7,8 @@ from typing import Final
 
 from ingest.binlog.filters import matches
 from ingest.errors import UsageError
-from ingest.sources.baseline_tables import ENGINES, BaselineTable
-from ingest.sources.dump import Dump
+from ingest.sources.baselines.baseline_tables import ENGINES, BaselineTable
+from ingest.sources.dumps.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.undo.tables.table import ForeignKey, TableName
 

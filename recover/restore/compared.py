@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ingest.sources.dump_values import column_of
-from ingest.sources.live_read import LiveRead
+from ingest.sources.dumps.dump_values import column_of
+from ingest.sources.dumps.live_read import LiveRead
 from recover.restore.cascades import comparable
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.sources.live_read import LiveRead
+from ingest.sources.dumps.live_read import LiveRead
 from ingest.words import counted
 from recover.restore.cascades import is_cascading
 from recover.restore.compared import ComparedTable, compared_table

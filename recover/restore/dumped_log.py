@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ingest.binlog.byte_files import open_bytes
-from ingest.sources.dump import Dump
+from ingest.sources.dumps.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.selection.filters import Filters
 from recover.sources.files import SOURCE, decode, placed

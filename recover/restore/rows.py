@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.sources.baseline_tables import BaselineTable
-from ingest.sources.dump_values import column_of
+from ingest.sources.baselines.baseline_tables import BaselineTable
+from ingest.sources.dumps.dump_values import column_of
 from ingest.words import counted, subject
 from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import StoreError, UsageError
 from ingest.landing.expiry import OldFile
-from ingest.sources.baseline_tables import BaselineTable
+from ingest.sources.baselines.baseline_tables import BaselineTable
 from ingest.warehouse.segments import FIRST_EVENT
 from recover.retention.carried_masks import LandedMaps, MaskRecord, masks_of_rows
 from recover.timeline.as_of import Moment
@@ -212,7 +212,7 @@ def land_carried(
     from datetime import UTC, datetime
 
     from ingest.landing.baselines import land_baseline
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
     by_target = {table.target: table for table in tables}
 

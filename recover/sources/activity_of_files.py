@@ -20,8 +20,8 @@ from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 if TYPE_CHECKING:
     from ingest.binlog import Scan, SchemaHints
     from ingest.binlog.byte_files import LogPath
-    from ingest.sources.directory import BinlogPath
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.files.directory import BinlogPath
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from ingest.ddl.actions import Action
 from ingest.errors import UsageError
 from ingest.landing.bindings import TableNames
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 from ingest.warehouse.files import data_files, read_errors, read_part, read_rows, segment_folder
 from ingest.warehouse.gaps import gaps
 from ingest.warehouse.home import raw_table_dir

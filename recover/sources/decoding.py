@@ -23,7 +23,7 @@ from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, te
 if TYPE_CHECKING:
     from ingest.binlog import Scan, SchemaHints, TableFilter
     from ingest.landing.schema_history import SchemaHistory
-    from ingest.sources.directory import BinlogPath
+    from ingest.sources.files.directory import BinlogPath
     from recover.sources.more_rows import Rest
 
 _PLACE: Final = "$source as source_id, $epoch as epoch, $file as binlog_file"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ingest.binlog import Binlog, Scan, SchemaHints
     from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
-    from ingest.sources.directory import BinlogPath
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.files.directory import BinlogPath
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.sources.more_rows import RestOf
 
 SOURCE: Final = "files"
@@ -220,7 +220,7 @@ def _opened(
 
 def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     """Return the files in the order of the log; the names of one log differ."""
-    from ingest.sources.directory import binlog_path
+    from ingest.sources.files.directory import binlog_path
 
     files = sorted((binlog_path(path) for path in paths), key=lambda file: (file.base, file.sequence or 0))
     for one, other in pairwise(files):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ingest.binlog.batches import TRANSACTIONS
 from ingest.binlog.byte_files import size_of
 from ingest.errors import BinloomError
-from ingest.sources.sidecars import stored
+from ingest.sources.files.sidecars import stored
 from recover.index.indexing import crc32_of
 from recover.index.opened import Sidecars
 from recover.index.sidecar import IndexedSegment, Sidecar, UnfitSidecarError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.binlog import SchemaHints
-    from ingest.sources.directory import BinlogPath
+    from ingest.sources.files.directory import BinlogPath
     from recover.index.needed import Needed
 
 AddTransactions = Callable[["BinlogPath", pa.RecordBatch], None]

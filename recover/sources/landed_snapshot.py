@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.sources.cluster import Cluster
 
 
@@ -52,7 +52,7 @@ def newest_snapshot_on_cluster(source_id: str, cluster: "Cluster") -> "tuple[Sch
 def _snapshot(
     head: dict[str, Any], columns: list[Any], keys: list[Any], foreign_keys: list[Any]
 ) -> "tuple[SchemaSnapshot, int]":
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
     snapshot = SchemaSnapshot(
         origin=head["origin"],

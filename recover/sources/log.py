@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.index.opened import Index
     from recover.sources.document_types import DocumentsOfFiles
     from recover.sources.files import DecodedFiles

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.binlog import Scan
-    from ingest.sources.directory import BinlogPath
+    from ingest.sources.files.directory import BinlogPath
 
 MARTS: Final = tuple(
     ("binloom_quality", name)

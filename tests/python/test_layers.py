@@ -20,7 +20,8 @@ WORDS = {
     "ingest.versions",
     "ingest.words",
 }
-BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
+SOURCES = {f"ingest.sources.{one}" for one in ("files", "snapshots", "servers", "baselines", "dumps")}
+BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.masking"} | SOURCES
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
 UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select", "prove", "plan", "print")}
@@ -36,8 +37,13 @@ MAY_IMPORT = {
     "ingest.words": set(),
     "ingest.binlog": {"ingest.errors", "ingest.extras", "ingest.lazy", "ingest.versions"},
     "ingest.ddl": {"ingest.errors", "ingest.versions", "ingest.binlog"},
-    "ingest.masking": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl", "ingest.sources"},
-    "ingest.sources": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl"},
+    "ingest.masking": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES,
+    "ingest.sources": set(),
+    "ingest.sources.files": WORDS | {"ingest.binlog"},
+    "ingest.sources.snapshots": WORDS | {"ingest.binlog", "ingest.ddl"},
+    "ingest.sources.servers": WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources.snapshots"},
+    "ingest.sources.baselines": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES - {"ingest.sources.dumps"},
+    "ingest.sources.dumps": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES,
     "ingest.warehouse": BYTES,
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
@@ -69,8 +75,8 @@ MAY_IMPORT = {
     "binloom.options": {"ingest.errors", "binloom.commands"},
     "binloom.filter_options": {"binloom.options"} | RECOVER,
     "binloom.server_options": INGEST | {"binloom.options"},
-    "binloom.cli_agents": {"ingest.errors", "ingest.sources", "binloom.agents", "binloom.answers", "binloom.commands"}
-    | {"binloom.options", "binloom.server_options"},
+    "binloom.cli_agents": {"ingest.errors", "ingest.sources.files", "binloom.agents", "binloom.answers"}
+    | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
     | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}

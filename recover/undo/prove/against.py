@@ -20,9 +20,9 @@ from recover.undo.rows.literals import Text, guard, quoted
 from recover.undo.tables.table import Column, Table, TableName
 
 if TYPE_CHECKING:
-    from ingest.sources.address import ServerAddress
-    from ingest.sources.server import Row as AnswerRow
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.servers.address import ServerAddress
+    from ingest.sources.servers.server import Row as AnswerRow
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 _ROWS_AT_ONCE: Final = 200
 _BYTES_AT_ONCE: Final = 1 << 19
@@ -82,7 +82,7 @@ class LiveServer:
     """
 
     def __init__(self, address: "ServerAddress") -> None:
-        from ingest.sources.server import Server
+        from ingest.sources.servers.server import Server
 
         self._address = address
         self._server = Server(address)
@@ -107,7 +107,7 @@ class LiveServer:
 
     def snapshot(self) -> "SchemaSnapshot":
         """Return the definitions of the tables of the server, with its position if the user may ask for it."""
-        from ingest.sources.information_schema import read_definitions
+        from ingest.sources.servers.information_schema import read_definitions
 
         return read_definitions(self._server)
 
@@ -123,7 +123,7 @@ class LiveServer:
         SourceError
             The server refuses to answer.
         """
-        from ingest.sources.triggers import tables_with_triggers
+        from ingest.sources.dumps.triggers import tables_with_triggers
 
         return tables_with_triggers(self._server, tables)
 

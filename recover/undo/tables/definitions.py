@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingest.ddl.history import Place as Position
     from ingest.ddl.shapes import Shape, Shapes
     from ingest.landing.schema_history import SchemaHistory
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.selection.catalog import TableVersion
 
 _SNAPSHOT: Final = "the schema snapshot"
@@ -115,7 +115,7 @@ class Definitions:
         """
         from ingest.ddl.column_types import Dialect
         from ingest.ddl.history import shapes_after
-        from ingest.sources.snapshot_ddl import rows_of_shapes
+        from ingest.sources.snapshots.snapshot_ddl import rows_of_shapes
         from ingest.versions import NEWEST
 
         shapes = shapes_after(events)

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.binlog.format import read_format
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.python.binlog.test_decoder import everything
 from tests.support.binlog import forge
 from tests.support.places import FIXTURES

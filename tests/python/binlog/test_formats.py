@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ingest.binlog import SchemaHints, scan_binlog
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.binlog.replay import Decoded, difference, replay
 from tests.support.places import FIXTURES
 

@@ -10,8 +10,8 @@ from binloom.commands.build import _options_of_build
 from binloom.commands.build_record import BuildInputs, GoodBuild, build_inputs, good_builds, record_good_build
 from binloom.commands.project import BUILD
 from ingest.landing import ingest, land_snapshot
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.tables import RAW_TABLES
 from tests.support.places import PROJECT, SAMPLES
 

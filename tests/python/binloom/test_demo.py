@@ -22,7 +22,7 @@ from binloom.doctor.cluster import checked
 from binloom.site.exports import to_openlineage
 from binloom.site.lineage import read_lineage
 from binloom.site.origins import TableColumn
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.spark import SparkLaunch
 from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters

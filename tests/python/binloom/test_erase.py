@@ -14,8 +14,8 @@ from ingest.errors import StoreError
 from ingest.landing import erasure as erasing
 from ingest.landing.baselines import land_baseline
 from ingest.landing.held import StreamLanding
-from ingest.sources.baseline_tables import BaselineTable
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.baselines.baseline_tables import BaselineTable
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import SegmentState

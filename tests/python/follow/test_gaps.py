@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.landing import ingest
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.servers import DISTRIBUTIONS, Server
 from tests.servers.accounts import create_account

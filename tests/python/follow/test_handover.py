@@ -10,9 +10,9 @@ import pytest
 
 from ingest.errors import GapError
 from ingest.follow.handover import Decision, Received, Standing, Start, resume
-from ingest.sources.replication import FileHead
-from ingest.sources.server import ServerIdentity
-from ingest.sources.view import ServerView
+from ingest.sources.servers.replication import FileHead
+from ingest.sources.servers.server import ServerIdentity
+from ingest.sources.servers.view import ServerView
 
 UUID: Final = "5ca1ab1e-0000-4000-8000-0000b1d1003e"
 SERVER: Final = ServerIdentity("mysql", "8.0.36", 1, UUID, "db1", 3306)

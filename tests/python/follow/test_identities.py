@@ -11,8 +11,8 @@ from ingest.follow.handover import Decision
 from ingest.follow.identities import is_known, record_identity
 from ingest.follow.lag import landed_gtids
 from ingest.landing.held import SpoolFile, StreamLanding
-from ingest.sources.directory import binlog_path
-from ingest.sources.server import ServerIdentity
+from ingest.sources.files.directory import binlog_path
+from ingest.sources.servers.server import ServerIdentity
 from ingest.warehouse.record import SourceRecord
 from tests.support.landing.binlogs import SHOP, of_server
 

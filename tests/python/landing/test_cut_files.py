@@ -30,7 +30,7 @@ SOURCE = "shop"
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A followed shop, landed in small segments; one file of each table."""
     from ingest.landing import land_snapshot
-    from ingest.sources.snapshot_files import read_snapshot_dir
+    from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 
     home = tmp_path_factory.mktemp("whole") / "home"
     shop = FollowedShop(SHOP, SOURCE, home)

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from binloom import register
 from ingest.binlog import scan_binlog
 from ingest.landing import ingest
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from ingest.warehouse.tables import SEGMENT_TABLES
 from tests.support.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
 from tests.support.places import PROJECT

@@ -10,8 +10,8 @@ from ingest.landing import land_snapshot
 from ingest.landing.expiry import OldFile, delete_expired, expire, files_by_age, keep_from
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import segment_folder
 from ingest.warehouse.tables import SEGMENT_TABLES
 from recover.retention.carried import _definitions

@@ -20,7 +20,7 @@ from ingest.follow.spool import ReceivedFile, Spool
 from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.segments import FIRST_EVENT
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.landing.binlogs import SHOP, transaction_ends

@@ -9,8 +9,8 @@ from ingest.binlog import scan_binlog
 from ingest.errors import CorruptBinlogError, IngestInProgressError
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.held import SpoolFile, StreamLanding
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.record import SourceRecord
 from tests.support.landing.binlogs import SHOP, flip_bit, in_use, transaction_ends

@@ -20,8 +20,8 @@ from ingest.errors import (
 from ingest.follow.overview import status
 from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.catalog import create_statement, ensure_tables
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.locks import SourceLock

@@ -10,7 +10,7 @@ import pytest
 from ingest.binlog import open_binlog, scan_binlog
 from ingest.errors import EncryptedBinlogError, NotABinlogError, SourceIdentityError
 from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
-from ingest.sources.directory import binlog_path
+from ingest.sources.files.directory import binlog_path
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import Segment, SegmentState, Status
 from tests.support.landing.binlogs import (

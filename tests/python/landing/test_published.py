@@ -12,9 +12,9 @@ import pytest
 
 from ingest.landing import ingest, land_snapshot, other_names, published
 from ingest.landing.published import publish_histories, publish_history, published_bindings
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import append_rows, data_files, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord

@@ -14,7 +14,7 @@ from ingest.follow.overview import status
 from ingest.landing import IngestOptions, ingest
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.skips import BEFORE_THE_START, LANDED_EARLIER
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from ingest.warehouse.record import SourceRecord
 from tests.support.landing.binlogs import SHOP, SHOP_MARIADB, of_server
 from tests.support.landing.stored import segment_rows

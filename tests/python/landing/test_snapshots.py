@@ -10,7 +10,7 @@ import pytest
 from ingest.binlog import SchemaHints
 from ingest.landing import land_snapshot
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import SCHEMA_DEFAULTS

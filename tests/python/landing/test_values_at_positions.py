@@ -18,9 +18,9 @@ from ingest.binlog import open_binlog
 from ingest.follow.follower import Follower, FollowOptions, Start
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.hints_of_files import hints_by_file
-from ingest.sources.address import ServerAddress
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.files import data_files, read_rows, segment_folder
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.landing import IngestOptions, IngestResult, ingest
 from ingest.landing.worker import Worker
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from ingest.warehouse.record import read_states
 from tests.support.landing.binlogs import SHOP, transaction_ends
 from tests.support.landing.stored import stored

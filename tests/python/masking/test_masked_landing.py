@@ -12,7 +12,7 @@ from ingest.binlog.batches import UNSUPPORTED_EVENTS
 from ingest.errors import UsageError
 from ingest.landing import land_snapshot
 from ingest.landing.held import StreamLanding
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.tables import SCHEMA_COLUMNS, TABLE_MAPS

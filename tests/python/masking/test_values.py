@@ -16,7 +16,7 @@ from ingest.masking.rows import _masked_changes
 from ingest.masking.rules import MaskedColumn, Masks, _Pattern
 from ingest.masking.statement_texts import with_masked_texts
 from ingest.masking.whole_tables import TableMasking
-from ingest.sources.baseline_tables import BaselineTable
+from ingest.sources.baselines.baseline_tables import BaselineTable
 
 KEY = b"0123456789abcdef"
 

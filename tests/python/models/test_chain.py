@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ingest.landing import ingest, land_snapshot
-from ingest.sources.address import ServerAddress
-from ingest.sources.directory import find_binlogs
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server as Connection
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server as Connection
 from tests.servers import Server, mariadb, mysql
 from tests.support.binlog import workload, workload_own, workload_tables
 from tests.support.binlog.mutations import events_of

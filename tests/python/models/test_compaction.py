@@ -9,7 +9,7 @@ from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import clean_up_held, compact_closed_files, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.recorder import now
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.partitions import forget_lists_of_files

@@ -8,7 +8,7 @@ import pytest
 
 from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.held import SpoolFile, StreamLanding
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.home import warehouse_dir
 from tests.support.landing.binlogs import SHOP, transaction_ends

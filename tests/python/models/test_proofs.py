@@ -20,10 +20,10 @@ from binloom.commands.quality import check
 from ingest.binlog import TableFilter
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.baselines import land_baseline
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_ddl import read_snapshot_ddl
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.snapshots.snapshot_ddl import read_snapshot_ddl
 from ingest.warehouse.home import raw_table_dir
 from tests.servers import DISTRIBUTIONS, Server
 from tests.support.in_process import binloom_here

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ingest.landing import ingest, land_snapshot
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.random_ddl import RandomDdl, run_step
 from tests.support.landing.binlogs import snapshot_of

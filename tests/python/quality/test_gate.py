@@ -15,8 +15,8 @@ from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.compact import compact_closed_files
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.quality.gate import GateResult, _silence, _validate, run_gate
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.partitions import forget_lists_of_files
 from tests.support.landing.binlogs import (

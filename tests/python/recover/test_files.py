@@ -12,7 +12,7 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.errors import UsageError
 from ingest.landing.hints_of_files import hints_by_file
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
 from recover.sources.decoded_rows import add_tables
 from recover.sources.log import VIEWS, Log

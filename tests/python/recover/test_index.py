@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.named import log_files
-from ingest.sources.sidecars import sidecar_of, write_sidecar
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.named import log_files
+from ingest.sources.files.sidecars import sidecar_of, write_sidecar
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.index.indexing import index_of
 from recover.index.opened import Index
 from recover.index.sidecar import Sidecar, encoded

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from ingest.landing.schema_history import SchemaHistory
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
+from recover.timeline.cascades import NO_CASCADES
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.named_table import find_table
@@ -38,7 +39,7 @@ class Rows(State):
     def __init__(self, found: Sequence[Row]) -> None:
         moment = Moment(Place(0, 1, 100), "binlog.000001", None, None)
         table, columns = LoggedTable("s", "shop", "boats"), ("id", "kind", "twice")
-        super().__init__(table, moment, columns, None, (), None, None, (), {})  # type: ignore[arg-type]
+        super().__init__(table, moment, columns, None, (), None, None, (), {}, NO_CASCADES)  # type: ignore[arg-type]
         self.found = found
 
     def rows(self) -> Iterator[Row]:

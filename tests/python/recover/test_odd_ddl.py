@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ingest.ddl import backwards, labels, shapes
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from tests.servers.marked import marked

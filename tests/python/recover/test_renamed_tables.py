@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.retention.erased import find
 from recover.sources.log import Log
 from recover.timeline.history import UnknownRowError, history_of

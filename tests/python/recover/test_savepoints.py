@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.sources.marts import open_marts

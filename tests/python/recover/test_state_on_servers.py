@@ -18,9 +18,9 @@ from jinja2 import Template
 from ingest.binlog import TableFilter
 from ingest.landing import ingest, land_snapshot
 from ingest.landing.baselines import land_baseline
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
-from ingest.sources.directory import find_binlogs
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.servers.address import ServerAddress
 from ingest.warehouse.spark import SparkLaunch
 from recover.selection.filters import Filters
 from recover.sources.log import VIEWS, Log

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import AccessRefusedError
-from ingest.sources.address import ServerAddress
+from ingest.sources.servers.address import ServerAddress
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.planner import Planner
 from recover.undo.prove.against import Difference, LiveServer

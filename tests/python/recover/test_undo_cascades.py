@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.copies import Copies
 from recover.sources.log import Log

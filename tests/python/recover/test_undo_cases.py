@@ -11,7 +11,7 @@ import pytest
 from pymysql.cursors import DictCursor
 
 from ingest.errors import UsageError
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.address import ServerAddress
+from ingest.sources.servers.address import ServerAddress
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.planner import Planner
 from recover.undo.print.script import Heading, script

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.named_table import find_table

@@ -10,9 +10,9 @@ import pytest
 from ingest.binlog import scan_binlog
 from ingest.binlog.byte_files import StoredFile
 from ingest.landing import IngestOptions, ingest
-from ingest.sources.compressed import CompressedFile
-from ingest.sources.directory import find_binlogs
-from ingest.sources.named import recognised
+from ingest.sources.files.compressed import CompressedFile
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.files.named import recognised
 from tests.support.archives import COMPRESS, SKIPPABLE, compressed
 from tests.support.binlog.forge import FileMaker
 from tests.support.command_line import assert_sentence, binloom

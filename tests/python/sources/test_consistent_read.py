@@ -13,8 +13,8 @@ import pytest
 from ingest.binlog import SchemaHints, TableFilter
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import SourceError, UsageError
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.servers.address import ServerAddress
 from tests.servers import Server, mysql56
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked

@@ -7,7 +7,7 @@ import pytest
 
 from ingest.binlog.format import read_format
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, NotABinlogError, UsageError
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 
 
 def make(folder: Path, *names: str) -> Path:

@@ -9,10 +9,10 @@ import pytest
 
 from ingest.binlog import TableFilter
 from ingest.errors import SnapshotInputError, UsageError
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
-from ingest.sources.dump import Dump
-from ingest.sources.dump_file import SqlDump
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.dumps.dump import Dump
+from ingest.sources.dumps.dump_file import SqlDump
+from ingest.sources.servers.address import ServerAddress
 from tests.servers import Server
 from tests.servers.dumped import dumped
 from tests.servers.marked import marked

@@ -12,9 +12,9 @@ import zstandard
 
 from ingest.binlog import TableFilter
 from ingest.errors import SnapshotInputError, UsageError
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
-from ingest.sources.dumps import open_dump
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.dumps.named_dump import open_dump
+from ingest.sources.servers.address import ServerAddress
 from tests.python.sources.test_dump import SCHEMA, rows_of
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -88,7 +88,7 @@ def test_a_dump_in_the_form_of_mysql_shell_has_the_rows_of_the_server(
     server: Server, tmp_path: Path, is_hex: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A row may be longer than what is read at once.
-    monkeypatch.setattr("ingest.sources.tab_rows._AT_ONCE", 100)
+    monkeypatch.setattr("ingest.sources.dumps.tab_rows._AT_ONCE", 100)
     server.execute(
         "create table dumped.filled (a int(6) zerofill primary key)",
         "insert into dumped.filled values (7), (0)",

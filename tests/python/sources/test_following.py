@@ -11,11 +11,11 @@ import pytest
 from pymysql.constants import COMMAND, ER
 
 from ingest.errors import SourceError
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import binlog_position, take_snapshot
-from ingest.sources.replication import Replica, read_head
-from ingest.sources.server import Server, binary_logs, executed_gtids, gtid_purged, server_identity
-from ingest.sources.server_check import check_server
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import binlog_position, take_snapshot
+from ingest.sources.servers.replication import Replica, read_head
+from ingest.sources.servers.server import Server, binary_logs, executed_gtids, gtid_purged, server_identity
+from ingest.sources.servers.server_check import check_server
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
 from tests.servers.marked import marked

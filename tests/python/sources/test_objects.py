@@ -11,8 +11,8 @@ from ingest.binlog import open_binlog, scan_binlog
 from ingest.binlog.byte_files import StoredFile, open_bytes
 from ingest.errors import BinlogNotReadableError
 from ingest.landing import IngestOptions, ingest
-from ingest.sources.directory import find_binlogs
-from ingest.sources.objects import objects
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.files.objects import objects
 from tests.support.archives import compressed
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.in_process import binloom_here

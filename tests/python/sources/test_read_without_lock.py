@@ -18,14 +18,14 @@ from pymysql.constants import ER
 from ingest.binlog import SchemaHints, TableFilter
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import AccessRefusedError, SourceError
-from ingest.sources import settled_position
-from ingest.sources.address import ServerAddress
-from ingest.sources.baseline_tables import choose_tables, read_definitions
-from ingest.sources.beginnings import Beginning, begin_between
-from ingest.sources.consistent_read import ConsistentRead, TransactionReader
-from ingest.sources.logged_changes import Unproved
-from ingest.sources.server import Server as Connection
-from ingest.sources.server import server_identity
+from ingest.sources.baselines import settled_position
+from ingest.sources.baselines.baseline_tables import choose_tables, read_definitions
+from ingest.sources.baselines.beginnings import Beginning, begin_between
+from ingest.sources.baselines.consistent_read import ConsistentRead, TransactionReader
+from ingest.sources.baselines.logged_changes import Unproved
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.server import Server as Connection
+from ingest.sources.servers.server import server_identity
 from tests.servers import Server, mysql56
 from tests.servers.accounts import create_account
 from tests.servers.load import SCHEMA, TABLES, Load

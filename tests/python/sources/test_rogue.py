@@ -17,13 +17,13 @@ from ingest.errors import AccessRefusedError, SourceError
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.receiver import Receiver
 from ingest.follow.spool import Spool
-from ingest.sources import connection, replication
-from ingest.sources.address import ServerAddress
-from ingest.sources.connection import TlsMode, Trust
-from ingest.sources.information_schema import binlog_position, take_snapshot
-from ingest.sources.replication import Replica, read_head
-from ingest.sources.server import Server, binary_logs, server_identity
-from ingest.sources.server_check import check_server
+from ingest.sources.servers import connection, replication
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.connection import TlsMode, Trust
+from ingest.sources.servers.information_schema import binlog_position, take_snapshot
+from ingest.sources.servers.replication import Replica, read_head
+from ingest.sources.servers.server import Server, binary_logs, server_identity
+from ingest.sources.servers.server_check import check_server
 from ingest.versions import NEWEST
 from tests.servers.certificates import Authority, Certificate
 from tests.servers.rogue import OK, Line, Rogue, error, event, public_key, rows

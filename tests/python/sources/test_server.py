@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ingest.errors import AccessRefusedError, SourceCheckError, SourceError, UsageError
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import binlog_position, take_snapshot
-from ingest.sources.server import Server, ServerIdentity, server_identity
-from ingest.sources.server_check import check_server, require_usable
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import binlog_position, take_snapshot
+from ingest.sources.servers.server import Server, ServerIdentity, server_identity
+from ingest.sources.servers.server_check import check_server, require_usable
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.versions import NEWEST, Version
 from tests.servers import Distribution, mariadb, mariadb118
 from tests.servers import Server as LiveServer

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from ingest.errors import SnapshotInputError
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server as Source
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_ddl import read_snapshot_ddl
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server as Source
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_ddl import read_snapshot_ddl
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.undo.tables.table import tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked

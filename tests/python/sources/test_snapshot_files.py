@@ -12,8 +12,8 @@ import pytest
 
 from ingest.binlog import SchemaHints
 from ingest.errors import SnapshotInputError
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.landing.binlogs import SHOP
 from tests.support.places import FIXTURES
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ingest.landing import IngestOptions, ingest
-from ingest.sources.directory import find_binlogs
-from ingest.sources.named import recognised
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.files.named import recognised
 from tests.support.archives import COMPRESS, compressed
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.in_process import binloom_here

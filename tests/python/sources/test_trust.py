@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import AccessRefusedError, SourceError, UsageError
-from ingest.sources.address import ServerAddress
-from ingest.sources.connection import Tls, TlsMode, Trust
-from ingest.sources.replication import Replica, read_head
-from ingest.sources.server import Server
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.connection import Tls, TlsMode, Trust
+from ingest.sources.servers.replication import Replica, read_head
+from ingest.sources.servers.server import Server
 from tests.servers import Server as LiveServer
 from tests.servers.marked import marked
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ingest.binlog import SchemaHints
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server
-from ingest.sources.snapshot import SchemaSnapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.servers import Server as LiveServer
 from tests.servers.marked import marked
 from tests.servers.rows import table_rows

@@ -19,10 +19,10 @@ from ingest.follow.receiver import Receiver
 from ingest.follow.spool import Spool
 from ingest.landing import ingest, land_snapshot
 from ingest.landing.held import StreamLanding
-from ingest.sources.address import ServerAddress
-from ingest.sources.directory import BinlogPath
-from ingest.sources.replication import Replica
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.files.directory import BinlogPath
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.replication import Replica
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.warehouse.catalog import sql_literal
 from ingest.warehouse.files import read_rows, segment_folder
 from ingest.warehouse.names import require_file_name, require_server_file, require_source_name

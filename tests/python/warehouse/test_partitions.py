@@ -10,7 +10,7 @@ import pytest
 from ingest.landing import IngestOptions, ingest
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.recorder import now
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.partitions import REGISTERED_UNTIL, confirm_registered, register_pending
 from ingest.warehouse.record import read_states

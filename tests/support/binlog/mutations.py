@@ -19,7 +19,7 @@ import zstandard
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinloomError
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.binlog.forge import packed
 
 PATIENCE = 120

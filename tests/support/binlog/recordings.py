@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ingest.binlog import SchemaHints
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.servers import Distribution, Server, mariadb, mariadb118, mysql
 from tests.servers.rows import table_rows
 from tests.support.binlog import binlogtool_output, workload

@@ -8,9 +8,9 @@ from ingest.binlog import open_binlog
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.batches import statement_actions
 from ingest.ddl.shapes import Shapes
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server as LiveServer
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server as LiveServer
 from ingest.versions import Flavor
 from ingest.warehouse.landed import landed_batches
 from tests.servers import Server

@@ -10,7 +10,7 @@ from typing import Any
 
 import pymysql
 
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.names import quoted
 from tests.servers.odd_ddl import DATABASES, OddDdl, TableName

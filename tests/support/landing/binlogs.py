@@ -5,10 +5,10 @@ import zlib
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
-from ingest.sources.address import ServerAddress
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.servers.information_schema import take_snapshot
+from ingest.sources.servers.server import Server
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from tests.support.places import SAMPLES
 
 SHOP = SAMPLES / "shop-mysql"

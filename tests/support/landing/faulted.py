@@ -14,8 +14,8 @@ from pathlib import Path
 from ingest.landing import IngestOptions, ingest, land_snapshot, run
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
-from ingest.sources.directory import find_binlogs
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.files.directory import find_binlogs
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.landing.binlogs import SHOP
 from tests.support.landing.spark import all_rows, spark_home
 

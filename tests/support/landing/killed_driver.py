@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.landing import IngestOptions, IngestResult, ingest, run
 from ingest.landing.options import Progress
-from ingest.sources.directory import find_binlogs
+from ingest.sources.files.directory import find_binlogs
 from tests.support.landing.binlogs import SHOP
 
 SMALL = IngestOptions(segment_bytes=8_000)

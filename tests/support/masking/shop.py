@@ -12,7 +12,7 @@ from ingest.binlog.hints import SchemaHints
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions, IngestResult
 from ingest.landing.snapshots import land_snapshot
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.landing.binlogs import SHOP
 
 KEY = "0123456789abcdef0123456789abcdef"

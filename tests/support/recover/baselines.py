@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from ingest.binlog import TableFilter
-from ingest.sources.address import ServerAddress
-from ingest.sources.consistent_read import ConsistentRead
+from ingest.sources.baselines.consistent_read import ConsistentRead
+from ingest.sources.servers.address import ServerAddress
 from recover.timeline.baselines import sequence_of_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from ingest.sources.snapshot import SchemaSnapshot
+    from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from tests.servers import Server
 
 NO_BASELINES = """

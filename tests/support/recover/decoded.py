@@ -10,7 +10,7 @@ import pyarrow as pa
 from ingest.binlog import open_binlog
 from ingest.ddl.batches import ddl_batch
 from ingest.landing.hints_of_files import hints_by_file
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 SOURCE = "server"
 _CHANGES = pa.schema(

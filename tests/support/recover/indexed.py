@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ingest.errors import BinloomError
-from ingest.sources.sidecars import sidecar_of, write_sidecar
-from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.files.sidecars import sidecar_of, write_sidecar
+from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from recover.index.indexing import index_of
 from recover.index.opened import Index
 from recover.selection.filters import Filters

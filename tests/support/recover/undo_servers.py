@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ingest.sources.address import ServerAddress
-from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.sources.servers.address import ServerAddress
+from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.undo.options import UndoOptions
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Ending, Heading, script

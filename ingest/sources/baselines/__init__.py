@@ -1,0 +1,1 @@
+"""All rows of tables of a live server at one position of its log."""

@@ -1,0 +1,1 @@
+"""Binlog files wherever they are: in folders, compressed, in archives, pipes and object stores."""

@@ -1,0 +1,1 @@
+"""Schema snapshots: from files of information_schema, from DDL."""
