@@ -70,6 +70,11 @@ def shown_undo(
         return ShownUndo(False, {}, (refusal,))
 
 
+def _split(texts: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of texts, of which some have several."""
+    return (line for text in texts for line in text.split("\n"))
+
+
 def _first(lines: Iterator[str]) -> Iterator[str]:
     """Yield the first lines, not many and not much."""
     left = _CHARACTERS
@@ -82,7 +87,7 @@ def _first(lines: Iterator[str]) -> Iterator[str]:
 
 def _shown(planned: PlannedUndo) -> ShownUndo:
     plan = planned.plan
-    lines = planned.lines() if planned.is_possible else iter(())
+    lines = _split(planned.lines() if planned.is_possible else iter(()))
     script = tuple(_first(lines))
     rest = sum(1 for _ in lines)
     return ShownUndo(

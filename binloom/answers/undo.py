@@ -56,7 +56,7 @@ class PlannedUndo:
     @property
     def leaves_rows_out(self) -> bool:
         """Whether the script, or the refusal, leaves a selected row as it is."""
-        return not self.plan.is_printable or self.plan.left.count > 0
+        return not self.plan.is_printable or self.plan.left.count > 0 or _is_in_vain(self.plan)
 
     def lines(self, ending: Ending = "commit") -> Iterator[str]:
         """Yield the lines of the script.
@@ -105,8 +105,9 @@ def planned_undo(
     json_as_text: bool = False,
 ) -> Iterator[PlannedUndo]:
     """Give the undo of what filters select; parameters and errors are those of `planned`."""
-    if with_cascades and rows_only:
-        raise UsageError("--with-cascades needs whole transactions.", hint="Leave out --rows-only.")
+    for option in ["--with-cascades"] * with_cascades + ["--with-dependents"] * (options.mode is Mode.DEPENDENTS):
+        if rows_only:
+            raise UsageError(f"{option} needs whole transactions.", hint="Leave out --rows-only.")
     heard = NoteList()
     with planned(
         log,
@@ -179,12 +180,19 @@ def _on_script(plan: Plan) -> Iterator[Note]:
         yield Note(f"values of {table} that images lack are {described_baseline(baseline)}.")
     for warning in plan.warnings:
         yield Note(sentence(f"not in this script: {warning}"), Kind.UNCERTAIN)
-    if not plan.statements:
-        yield Note(
-            "nothing can be done: each row that would change is left out."
-            if plan.left.count
-            else "nothing to do: all selected rows already have the target values."
-        )
+    if plan.statements:
+        return
+    if _is_in_vain(plan):
+        yield Note("nothing can be done: the columns whose values would come back were dropped.", Kind.REFUSED)
+    elif plan.left.count:
+        yield Note("nothing can be done: each row that would change is left out.")
+    else:
+        yield Note("nothing to do: all selected rows already have the target values.")
+
+
+def _is_in_vain(plan: Plan) -> bool:
+    """Return whether the selection changed nothing but columns that are gone."""
+    return plan.is_printable and plan.drops_values and not plan.statements and not plan.left.count
 
 
 def _refusal(plan: Plan) -> str:
@@ -205,13 +213,13 @@ def _refusal(plan: Plan) -> str:
         return f"the redo is refused: {changed} changed by other transactions. --skip-conflicts leaves the rows out."
     if plan.options.mode is Mode.DEPENDENTS:
         return f"the {verb} is refused: these conflicts remain with all dependent transactions."
+    dependents = "--with-dependents takes these back, too; " if plan.selected.is_whole else ""
     of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]
     columns = sorted({column for conflict in of_columns for column in conflict.columns})
     others = f"; --columns with other columns than {', '.join(columns)} takes back the rest" if columns else ""
     return (
         f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
-        " later transactions. --with-dependents"
-        f" takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them{others}."
+        f" later transactions. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
     )
 
 

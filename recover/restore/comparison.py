@@ -67,6 +67,14 @@ class Comparison:
         would_cascade = key.table not in names and is_cascading(key) and "DELETE" in parent.counts
         return would_cascade or parent.changes(key.parent_columns)
 
+    @property
+    def counts(self) -> Iterator[str]:
+        """How many rows of each table get which statement, in words."""
+        for table in self.tables:
+            for verb, count in table.counts.items():
+                shown = "DELETE and INSERT" if verb == "REPLACE" else verb
+                yield f"{shown} {table.table.text}: {counted(count, 'row')}"
+
     def lines(self, notes: Sequence[str]) -> Iterator[str]:
         """Yield the lines of the script.
 
@@ -86,10 +94,7 @@ class Comparison:
         yield from closing()
 
     def _head(self) -> Iterator[str]:
-        for table in self.tables:
-            for verb, count in table.counts.items():
-                shown = "DELETE and INSERT" if verb == "REPLACE" else verb
-                yield f"{shown} {table.table.text}: {counted(count, 'row')}"
+        yield from self.counts
         if self.is_empty:
             yield "nothing to do: all rows are as they were at the moment"
             return

@@ -125,7 +125,8 @@ def planned(
             if plan.added:
                 problems = problems_of(plan.selected)
             plan.problems += problems
-            plan.warnings += altered.warnings
+            plan.warnings += altered.dropped + altered.warnings
+            plan.drops_values = bool(altered.dropped)
             plan.warnings += warnings(connection, plan.selected, definitions, options.direction, with_cascades)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)

@@ -70,6 +70,8 @@ class Plan:
         Reasons that concern the plan as a whole.
     warnings
         What the plan does not contain.
+    drops_values
+        Whether the selection changed columns that the tables do not have any more.
     baselines
         The baseline of each table that supplies values which the images of the selection lack.
     left
@@ -95,6 +97,7 @@ class Plan:
     problems: list[str] = field(default_factory=list)
     in_the_way: list[Obstacle] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    drops_values: bool = False
     left: LeftRows = field(default_factory=LeftRows, repr=False, compare=False)
     order: tuple[Verb, ...] | None = None
     added: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from recover.timeline.table_log import events_of
 from recover.undo.print.script import block, closing, comment, opening
 from recover.undo.prove.reading import StatementReader
 from recover.undo.prove.writing import statement
-from recover.undo.rows.literals import UnprintableValueError
+from recover.undo.rows.literals import UnprintableValueError, quoted
 from recover.undo.rows.operations import Operation
 from recover.undo.select.obstacles import plain_type
 from recover.undo.tables.definitions import Definitions
@@ -105,7 +105,8 @@ class Inserts:
             yield "dates, times and bytes in JSON documents are written as texts: only --files has their types"
         yield "triggers of the table run"
         yield "run it with the mysql or mariadb client, without that client's option --force"
-        yield "the table must not have these rows"
+        yield "the table must not have these rows; a table that can take them:"
+        yield f"{definition(self.table)};"
 
     def _statement(self, row: Row, reader: StatementReader) -> str:
         """Return the proved statement that inserts a row."""
@@ -125,6 +126,22 @@ class Inserts:
     def _name(self, row: Row) -> str:
         names = self.table.row_key or self.table.stored_names
         return ", ".join(f"{name} {row.values.get(name)}" for name in names)
+
+
+def definition(table: Table) -> str:
+    """Return a CREATE TABLE, without a schema, of a table that can take the rows of another one."""
+    parts = [f"{quoted(column.name)} {_type_of(column)}" for column in table.stored]
+    key = [table.by_name[name] for name in table.primary_key]
+    # A key on a part of a column would need its length.
+    if key and not any(column.is_generated or column.data_type.endswith(("blob", "text")) for column in key):
+        parts.append(f"PRIMARY KEY ({', '.join(map(quoted, table.primary_key))})")
+    return f"CREATE TABLE {quoted(table.name[1])} ({', '.join(parts)})"
+
+
+def _type_of(column: Column) -> str:
+    character_set = f" CHARACTER SET {column.character_set}" if column.character_set else ""
+    collation = f" COLLATE {column.collation}" if column.collation and column.character_set else ""
+    return f"{column.column_type}{character_set}{collation} {'NULL' if column.is_nullable else 'NOT NULL'}"
 
 
 class _UnwritableError(Exception):

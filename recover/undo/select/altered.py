@@ -68,14 +68,17 @@ class Altered:
         By their present names, the statements whose effect the rows have.
     problems
         Why some cannot be carried, each once, as a sentence without its end.
+    dropped
+        The columns with changed values that the statements dropped, in words.
     warnings
-        What the statements took from the rows.
+        What an INSERT leaves to the server, in words.
     defaults
         By table, the columns that an INSERT leaves to the server, with the values; `UNKNOWN` if they are unknown.
     """
 
     statements: dict[TableName, tuple[Statement, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     defaults: dict[TableName, Row] = field(default_factory=dict)
 
@@ -116,6 +119,7 @@ def carry(log: Log, selected: Selected, definitions: Definitions) -> tuple[Alter
         altered.statements[new_name] = tuple(statements)
         images.carry(carried)
         altered.problems += carried.losses
+        altered.dropped += carried.dropped
         altered.warnings += carried.warnings
         altered.defaults[new_name] = carried.defaults
     if images.place():
@@ -269,10 +273,19 @@ class _Carried:
                 )
 
     @property
-    def warnings(self) -> Iterator[str]:
-        """Yield what the statements took from the rows, and what an INSERT leaves to the server."""
+    def dropped(self) -> Iterator[str]:
+        """Yield which columns with changed values the statements dropped."""
         for name, statement in self._dropped.items():
-            yield f"column {name} of {self.table.text}, which {statement} dropped: its values have no place"
+            lost = "its values have no place"
+            if name in self.table.by_name:
+                lost = (
+                    "the column that has this name now was added later, and does not get the values of the former one"
+                )
+            yield f"column {name} of {self.table.text}, which {statement} dropped: {lost}"
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """Yield what an INSERT leaves to the server."""
         for name, value in self.defaults.items():
             if value is UNKNOWN:
                 yield (

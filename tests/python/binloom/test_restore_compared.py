@@ -65,7 +65,9 @@ def test_random_changes_are_taken_back_by_comparison(server: Server, tmp_path: P
             play(cursor, Workload(3 * seed + 2).transactions(), {})
         words = [*KEYED, "--from-dump", taken, "--as-of", moment, *login(server)]
         changed = rows_of(server, SCHEMA)
-        script = restore(*words, *since(server, began)).stdout
+        repair = restore(*words, *since(server, began))
+        script = repair.stdout
+        assert ("It undoes all later changes of these rows." in repair.stderr) == bool(statements(script))
         assert rows_of(server, SCHEMA) == changed
         done = run(server, script)
         assert done.returncode == 0, (seed, done.stderr, script)

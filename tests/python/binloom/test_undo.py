@@ -32,6 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--end-with", "hope", "--source", "landed"), ("cannot end with 'hope'", "rollback")),
         (("--skip-conflicts", "--force", "--source", "landed"), ("contradict each other", "one of them")),
         (("--with-cascades", "--rows-only", "--source", "landed"), ("whole transactions", "--rows-only")),
+        (("--with-dependents", "--rows-only", "--source", "landed"), ("whole transactions", "--rows-only")),
         (("--source", "landed"), ("an older binloom", "binloom build")),
         ((), ("everal sources", "--source")),
         (("--table", "shop.orders", "--columns", ""), ("--columns is empty",)),

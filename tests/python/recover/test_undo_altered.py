@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from binloom.answers.undo import planned_undo
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.undo.options import UndoOptions
@@ -161,6 +162,22 @@ def test_what_a_statement_took_is_named_once(mysql_server: Server) -> None:
         assert text, plan.problems
         assert len([warning for warning in plan.warnings if warning.startswith(words)]) == 1
         assert run(mysql_server, text).returncode == 0
+
+
+@pytest.mark.mysql
+@pytest.mark.parametrize("again", [(), ("alter table t add b varchar(9)",)])
+def test_an_undo_of_a_column_that_is_gone_does_not_say_that_all_is_well(
+    mysql_server: Server, again: tuple[str, ...]
+) -> None:
+    case = Case("gone", (TABLE, ROWS), ("update t set b = 'new'",), ("alter table t drop b", *again))
+    log, condition = played(mysql_server, case, "undo_altered")
+    first, end = map(int, re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition))
+    filters = Filters.of(files=[log.name], from_pos=first, to_pos=end)
+    with planned_undo(Log.of_whole_files([log]), filters, UndoOptions()) as found:
+        texts = " ".join(map(str, found.notes))
+        assert "nothing can be done: the columns whose values would come back were dropped" in texts
+        assert ("the column that has this name now was added later" in texts) == bool(again)
+        assert found.leaves_rows_out
 
 
 @pytest.mark.mysql

@@ -5,6 +5,7 @@ The script of a state, made from the binlog of the same rows, fills the tables a
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
-from recover.undo.print.inserts import inserts_of
+from recover.undo.print.inserts import definition, inserts_of
 from recover.undo.prove.session import SESSION
 from recover.undo.rows.literals import UnprintableValueError, guard, literal, quoted
 from recover.undo.tables.table import Column, Table, tables_of_snapshot
@@ -152,9 +153,14 @@ def _assert_guards(cursor: Any, table: Table, names: list[str], rows: list[tuple
 def _copy(
     cursor: Any, table: Table, names: list[str], rows: list[tuple[str | None, ...]]
 ) -> "Counter[tuple[str | None, ...]]":
-    """Insert rows by their literals into a copy of their table; return those that could be written."""
-    copy = f"{SCHEMA}.{quoted(f'copy_{table.name[1]}')}"
+    """Insert rows by their literals into copies of their table; return those that could be written.
+
+    One copy is made by the server, the other one by the definition that a script has. They get the same rows.
+    """
+    copy, defined = (f"{SCHEMA}.{quoted(f'{kind}_{table.name[1]}')}" for kind in ("copy", "defined"))
     cursor.execute(f"create table {copy} like {SCHEMA}.{quoted(table.name[1])}")
+    cursor.execute(f"use {SCHEMA}")
+    cursor.execute(definition(replace(table, name=(SCHEMA, f"defined_{table.name[1]}"))))
     columns = ", ".join(quoted(name) for name in table.stored_names)
     written: Counter[tuple[str | None, ...]] = Counter()
     for row in rows:
@@ -163,8 +169,16 @@ def _copy(
             texts = [literal(column, values[column.name]) for column in table.stored]
         except UnprintableValueError:
             continue
-        cursor.execute(f"insert into {copy} ({columns}) values ({', '.join(texts)})")
+        for one in (copy, defined):
+            cursor.execute(f"insert into {one} ({columns}) values ({', '.join(texts)})")
         written[row] += 1
+    found = []
+    for one in (copy, defined):
+        # A vector has no text.
+        texts = (f"hex({'' if one.data_type == 'vector' else 'concat'}({quoted(one.name)}))" for one in table.stored)
+        cursor.execute(f"select {', '.join(texts)} from {one}")
+        found.append(Counter(cursor.fetchall()))
+    assert found[0] == found[1], table.text
     return written
 
 
