@@ -11,13 +11,14 @@ from ingest.words import counted, subject
 from recover.notes import Kind, Note
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
-from recover.timeline.cascades import Cascades, cascades_of
+from recover.timeline.cascades import CascadeFinder, Cascades
 from recover.timeline.copied import copy_table
 from recover.timeline.events import Image, Place, Table
 from recover.timeline.masked_columns import masked_in_words
 from recover.timeline.named_table import find_table
 from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State, state_of
+from recover.undo.tables.definitions import keys_in_time
 
 UNKNOWN, UNCERTAIN = "_unknown_columns", "_uncertain_since"
 """Columns beside those of the table: which of these are not known, and since when a row is uncertain."""
@@ -103,7 +104,13 @@ def state_at(log: Log, table_name: str, as_of: str | None, source_id: str | None
 
 def cascades_in(log: Log, table: Table, until: Place | None = None) -> Cascades:
     """Return what foreign keys may have done to the rows of a table before a place."""
-    return cascades_of(log.connection, table, until, lambda one: log.has_rows_of(one.schema_name, one.table_name))
+    return CascadeFinder(
+        log.connection,
+        table.source_id,
+        keys_in_time(log, table.source_id),
+        until,
+        lambda one: log.has_rows_of(one.schema_name, one.table_name),
+    ).of(table)
 
 
 def notes_on(state: State) -> Iterator[Note]:

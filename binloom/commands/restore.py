@@ -219,9 +219,8 @@ def _write_comparison(tables: list[RestoredTable], dump: str, address: "ServerAd
     if found.is_empty:
         say("nothing to do: all rows are as they were at the moment.")
         return
-    say(
-        f"the script makes the tables as they were: {'; '.join(found.counts)}. It undoes all later changes of these rows."
-    )
+    counts = "; ".join(found.counts)
+    say(f"the script makes the tables as they were: {counts}. It undoes all later changes of these rows.")
 
 
 def _triggered(tables: list[RestoredTable]) -> set[TableName]:

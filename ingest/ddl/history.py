@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.backwards import before
+from ingest.ddl.column_types import TEXT_TYPES
 from ingest.ddl.hashed_keys import is_hash
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
@@ -232,6 +233,8 @@ class _Fold:
             self._has_observed = True
             self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
         tables = {one: rows for one, rows in seen.tables.items() if seen.has_place or self._may_be(one, rows)}
+        for table, rows in tables.items():
+            self._fill_character_sets(table, rows)
         columns = (row for rows in tables.values() for row in rows)
         self._shapes.observe(columns, seen.defaults, seen.keys, has_place=seen.has_place)
         certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
@@ -246,6 +249,23 @@ class _Fold:
         return certainty is not Certainty.CERTAIN or outline(_shown(self._columns(table) or ())) == outline(
             _shown(rows)
         )
+
+    def _fill_character_sets(self, table: TableId, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take from a snapshot the character sets that the last statement on a table did not tell."""
+        last = next(iter(self.versions.get(table, [])[-1:]), None)
+        if last is None or last.columns is None or last.certainty is Certainty.LOST:
+            return
+        seen = {lowered(row["column_name"]): row for row in rows}
+        if outline(_shown(last.columns)) != outline(_shown(seen.values())):
+            return
+        columns = []
+        for row in last.columns:
+            there = seen.get(lowered(row["column_name"]), row)
+            is_text = row["data_type"] in TEXT_TYPES and row["column_type"] == there["column_type"]
+            if is_text and row["character_set"] is None:
+                row = {**row, "character_set": there["character_set"], "collation": there.get("collation")}
+            columns.append(row)
+        self.versions[table][-1] = replace(last, columns=columns)
 
     def _carry_back(self, table: TableId, evidence: Evidence) -> None:
         """Tell what the table was before the statements that it was not known at."""

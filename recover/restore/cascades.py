@@ -245,5 +245,8 @@ def _may_be_equal(place: int) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return an expression that is equal for texts that a collation may take for equal."""
-    return f"strip_accents(lower(rtrim({text})))"
+    """Return an expression that is equal for texts that a collation may take for equal.
+
+    Swedish collations take v and w for equal, Lithuanian ones i and y.
+    """
+    return f"translate(strip_accents(lower(rtrim({text}))), 'wy', 'vi')"

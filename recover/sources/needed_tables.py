@@ -1,12 +1,10 @@
 """The tables of files whose rows a question about one table needs."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from ingest.ddl.actions import INACTIVE_RULES
-
 if TYPE_CHECKING:
-    from ingest.ddl.actions import Key
+    from ingest.ddl.foreign_keys import KeyInTime
     from ingest.ddl.history import Event, Place
     from ingest.landing.schema_history import SchemaHistory
 
@@ -19,14 +17,16 @@ def needed_tables(tables: Collection[str], history: "SchemaHistory") -> frozense
     They are the given ones, the names that these had before a RENAME TABLE, and the tables whose changes may have
     changed their rows by foreign keys.
     """
+    from ingest.ddl.foreign_keys import foreign_keys_through
+
     if not tables:
         return None
     names, evidence = {table.lower() for table in tables}, history.evidence()
     for former, name in reversed(renames(evidence)):
         if _are_named(name, names):
             names.add(former)
-    keys = [*_cascades(evidence)]
-    while more := {parent for table, parent in keys if _are_named(table, names)} - names:
+    keys = [key for key in foreign_keys_through(evidence) if key.is_cascading]
+    while more := {_text(*parent) for key in keys if _has_name(key, names) for parent in key.parent} - names:
         names |= more
     return frozenset(names)
 
@@ -42,25 +42,8 @@ def renames(evidence: "Evidence") -> list[tuple[str, str]]:
     ]
 
 
-def _cascades(evidence: "Evidence") -> Iterator[tuple[str, str]]:
-    """Yield the tables with a cascading foreign key, each with its parent, in lower case."""
-    from ingest.ddl.actions import Action
-    from ingest.ddl.history import Observation
-
-    for _, event in evidence:
-        if isinstance(event, Observation):
-            for (schema, table), keys in (event.keys or {}).items():
-                yield from ((_text(schema, table), parent) for parent in _parents(schema, keys))
-        elif isinstance(event, Action):
-            name = _text(event.schema_name, event.table_name)
-            yield from ((name, parent) for parent in _parents(event.schema_name, event.keys))
-
-
-def _parents(schema: str | None, keys: "Iterable[Key]") -> Iterator[str]:
-    for key in keys:
-        rules = {rule.upper() for rule in (key.delete_rule, key.update_rule) if rule is not None}
-        if key.is_foreign and not rules <= INACTIVE_RULES:
-            yield _text(key.referenced_schema_name or schema, key.referenced_table_name)
+def _has_name(key: "KeyInTime", names: Collection[str]) -> bool:
+    return any(_are_named(_text(*table), names) for table in key.table)
 
 
 def _are_named(name: str, names: Collection[str]) -> bool:

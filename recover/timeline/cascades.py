@@ -5,24 +5,58 @@ that refers to the former key of a parent may therefore be gone, or have another
 this row again afterwards.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from ingest.ddl.actions import INACTIVE_RULES, Action
+from ingest.ddl.actions import INACTIVE_RULES
+from ingest.ddl.foreign_keys import KeyInTime
 from ingest.ddl.letter_case import lowered
 from recover.sources.engine import literal
+from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Effect, Image, Place, Table, TableEvent
-from recover.timeline.readings import readings_of
-from recover.timeline.rows import Version
-from recover.timeline.table_log import columns_of, events_of
+from recover.timeline.rows import Version, versions
+from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+Values = tuple[str, ...]
+"""The values of the columns of a foreign key, in a form in which equal ones are the same."""
+
 _MOST_LOST: Final = 100_000
 """Values of one foreign key that are kept in memory."""
+# Letters that some collations take for equal: Swedish v and w, Lithuanian i and y.
+_EQUAL_LETTERS: Final = str.maketrans("wy", "vi")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The values that the parents of a foreign key lost, each with the changes that took it.
+
+    Attributes
+    ----------
+    columns
+        For each column of the foreign key, the names that it had, in lower case.
+    """
+
+    columns: tuple[tuple[str, ...], ...]
+    by_value: Mapping[Values, Sequence[TableEvent]]
+
+    def of(self, held: Image) -> Iterator[TableEvent]:
+        """Yield the changes that took the value that a row refers to; all of them if the value is unknown."""
+        there = [next((name for name in names if name in held), None) for names in self.columns]
+        values = [held[name] for name in there if name is not None]
+        # No row refers to NULL.
+        if None in values:
+            return
+        known = _comparable(value for value in values if value is not None)
+        if known is not None and len(known) == len(self.columns):
+            yield from self.by_value.get(known, ())
+        else:
+            for events in self.by_value.values():
+                yield from events
 
 
 @dataclass(frozen=True)
@@ -34,149 +68,218 @@ class Cascades:
     remarks
         Why any row may be another than the log shows, in sentences.
     lost
-        By columns of the table in lower case: the values that their parents lost, each with the changes that took it.
+        What the parents lost, by foreign key.
+    has_key
+        Whether the table has a primary key: without one, nothing tells which of several equal rows are gone.
     """
 
     remarks: tuple[str, ...] = ()
-    lost: tuple[tuple[tuple[str, ...], Mapping[tuple[str, ...], list[TableEvent]]], ...] = ()
+    lost: tuple[Lost, ...] = ()
+    has_key: bool = True
 
-    def mark(self, versions: Iterable[Version]) -> Iterator[Version]:
+    def mark(self, found: Iterable[Version]) -> Iterator[Version]:
         """Yield versions of rows, in their order; one that a parent may have ended is doubtful from there on."""
         gone: int | None = None
-        for version in versions:
+        for version in found:
             if version.line == gone and version.defect == "not_deleted":
                 # The cascade deleted the row before.
                 version = replace(version, defect=None)
-            marked = self._marked(version)
+            marked = version if (first := self._loss(version)) is None else _doubtful(version, first)
             gone = None if marked is version else version.line
             yield marked
 
-    def _marked(self, version: Version) -> Version:
+    def _loss(self, version: Version) -> TableEvent | None:
+        """Return the first change of a parent that may have ended a version of a row."""
         row, begin, end = version.row, version.place, version.ended_by
-        # Another change than an INSERT shows that the row was still there.
-        if row is None or not self.lost or (isinstance(end, Change) and end.event_type != "INSERT"):
-            return version
+        if row is None or not self.lost:
+            return None
+        # Another change of the row than an INSERT shows that it was still there.
+        if self.has_key and isinstance(end, Change) and end.event_type != "INSERT" and end.key == version.key:
+            return None
         held = {lowered(name): value for name, value in row.items()}
         found = (
             event
-            for columns, by_value in self.lost
-            for event in _losses_of(held, columns, by_value)
-            if (begin is None or begin < event.place) and (end is None or event.place < end.place)
+            for lost in self.lost
+            for event in lost.of(held)
+            if not self.has_key or ((begin is None or begin < event.place) and (end is None or event.place < end.place))
         )
-        first = min(found, key=lambda event: event.place, default=None)
-        return version if first is None else replace(version, doubts=(*version.doubts, first))
+        return min(found, key=lambda event: event.place, default=None)
+
+
+def _doubtful(version: Version, since: TableEvent) -> Version:
+    return replace(version, doubts=(*version.doubts, since))
 
 
 NO_CASCADES: Final = Cascades()
 
 
-def cascades_of(
-    connection: "DuckDBPyConnection", table: Table, until: Place | None, has_rows: Callable[[Table], bool]
-) -> Cascades:
-    """Return what foreign keys may have done to the rows of a table before a place.
+@dataclass
+class CascadeFinder:
+    """Finds what foreign keys may have done to the rows of tables before a place.
 
-    Parameters
+    Attributes
     ----------
     connection
         It has the tables of `table_log.MARTS`.
+    source_id
+        The source whose log it is.
+    keys
+        The foreign keys of all tables, through the log.
+    until
+        The place; None: the end of the log.
     has_rows
         Tells of a table whether the connection has all of its row changes.
     """
-    known = _cascading_keys(connection, table.source_id)
-    remarks: list[str] = []
-    lost: list[tuple[tuple[str, ...], dict[tuple[str, ...], list[TableEvent]]]] = []
-    for key in (one for one in known if one.table == table):
-        parents = [_Parents(connection, one, until, has_rows) for one in (key, *_above(key, known))]
-        reason = next((one.why_hidden for one in parents if one.why_hidden is not None), None)
-        if reason is None and (above := next((one for one in parents[1:] if one.have_lost_any), None)) is not None:
-            reason = f"{above.key.losses}, which may have changed rows of {above.key.table}"
-        values = parents[0].lost_values() if reason is None else {}
-        if values is None:
-            reason = f"{key.losses}, and only the server knows which rows refer to these"
-        elif values:
-            lost.append((tuple(map(lowered, key.columns)), values))
-        if reason is not None:
-            remarks.append(f"{key} may have changed rows of {table} without the log: {reason}.")
-    return Cascades(tuple(dict.fromkeys(remarks)), tuple(lost))
 
+    connection: "DuckDBPyConnection"
+    source_id: str
+    keys: Iterable[KeyInTime]
+    until: Place | None
+    has_rows: Callable[[Table], bool]
+    _asked: set[Table] = field(default_factory=set)
 
-@dataclass(frozen=True)
-class _Key:
-    """A foreign key that changes rows of its table when rows of its parent are deleted, or get another key."""
+    def of(self, table: Table) -> Cascades:
+        """Return what foreign keys may have done to the rows of a table."""
+        self._asked.add(table)
+        name = lowered(table.schema_name), lowered(table.table_name)
+        remarks: list[str] = []
+        lost: list[Lost] = []
+        for key in (one for one in self.keys if one.is_cascading and name in one.table):
+            parents = _Parents(self, key, table)
+            reason = parents.why_hidden
+            values = parents.lost_values() if reason is None else None
+            if reason is None and values is None:
+                reason = f"{parents.losses}, and only the server knows which rows refer to these"
+            if values:
+                lost.append(Lost(key.columns, values))
+            if reason is None:
+                reason = self._unseen_losses(key, table)
+            if reason is not None:
+                remarks.append(f"Foreign key {key.name} may have changed rows of {table} without the log: {reason}.")
+        has_key = all(columns.primary_key for columns in columns_of(self.connection, table).values())
+        found = Cascades(tuple(dict.fromkeys(remarks)), tuple(lost), has_key)
+        # A row of the table may refer to one that is gone without the log.
+        to_itself = [key.name for key in self.keys if key.is_cascading and name in key.table and name in key.parent]
+        if to_itself and self.changes_rows(table, found):
+            remark = f"Foreign key {to_itself[0]} may have changed rows of {table} without the log"
+            return replace(found, remarks=(*found.remarks, f"{remark}: they refer to each other."))
+        return found
 
-    name: str | None
-    table: Table
-    columns: tuple[str, ...]
-    parent: Table
-    parent_columns: tuple[str, ...]
-    follows_deletes: bool
-    follows_updates: bool
+    def tables(self, names: Iterable[tuple[str, str]]) -> list[Table]:
+        """Return the tables with some names in lower case, as the log writes them."""
+        wanted = [*names]
+        rows = self.connection.execute(
+            """select schema_name, table_name from binloom.table_versions where source_id = $source
+            union select schema_name, table_name from binloom.quarantined_row_events where source_id = $source""",
+            {"source": self.source_id},
+        ).fetchall()
+        found = [row for row in rows if (lowered(row[0] or ""), lowered(row[1] or "")) in wanted]
+        return [Table(self.source_id, *row) for row in sorted(found)]
 
-    def __str__(self) -> str:
-        return "A foreign key" if self.name is None else f"Foreign key {self.name}"
+    def changes_rows(self, table: Table, cascades: Cascades) -> bool:
+        """Return whether a row of a table may have been changed without the log."""
+        if cascades.remarks:
+            return True
+        if not cascades.lost:
+            return False
+        connection, until = self.connection, self.until
+        baseline, known = baseline_of(connection, table, until), columns_of(connection, table)
+        events = events_since(connection, table, events_of(connection, table, until), baseline, until)
+        emptied = [place for place, event in enumerate(events) if event.effect is Effect.EMPTIES]
+        if not emptied or any(event.effect is not Effect.ALTERS for event in events[emptied[-1] + 1 :]):
+            # Rows that the log does not show may be gone, too.
+            return True
+        rows = Rows(beginning=baseline)
+        changes = changes_of(connection, table, until, rows, in_one_group=has_moved_keys(events, known))
+        found = versions(changes, events, known)
+        return any(marked.doubts for marked in cascades.mark(replace(one, doubts=()) for one in found))
 
-    @property
-    def losses(self) -> str:
-        """What makes the key change rows, in words."""
-        return f"rows of {self.parent} were deleted, or got another key"
+    def _unseen_losses(self, key: KeyInTime, table: Table) -> str | None:
+        """Return why rows of the parent may be gone, or have another key, without the log."""
+        for parent in self.tables(key.parent):
+            if parent == table:
+                continue
+            if parent in self._asked:
+                return f"the foreign keys of {parent} form a circle"
+            finder = replace(self, _asked={*self._asked})
+            if finder.changes_rows(parent, finder.of(parent)):
+                return f"another foreign key may have changed rows of {parent}"
+        return None
 
 
 @dataclass(frozen=True)
 class _Parents:
     """The rows that a foreign key refers to, up to a place."""
 
-    connection: "DuckDBPyConnection"
-    key: _Key
-    until: Place | None
-    has_rows: Callable[[Table], bool]
+    finder: CascadeFinder
+    key: KeyInTime
+    table: Table
+
+    @property
+    def losses(self) -> str:
+        """What makes the key change rows, in words."""
+        parent = ".".join(self.key.parent[-1]) if self.key.parent else "another table"
+        return f"rows of {parent} were deleted, or got another key"
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The parent under all of its names."""
+        return self.finder.tables(self.key.parent)
 
     @cached_property
     def why_hidden(self) -> str | None:
         """Why the log does not show which rows lost their parents; None if it does."""
-        key = self.key
-        if not self.has_rows(key.parent):
-            return f"the changes of {key.parent} were not read"
-        own = {event.place for event in events_of(self.connection, key.table, self.until)}
-        for event in events_of(self.connection, key.parent, self.until):
-            # Events of both tables are told of the table itself.
-            if event.effect in (Effect.OBSCURES, Effect.REPLACES) and event.place not in own:
-                return f"the log does not show all changes of {key.parent} because of {event}"
-        if not self.have_lost_any:
+        key, connection, until = self.key, self.finder.connection, self.finder.until
+        if not key.parent:
+            return "a statement dropped it, and nothing shows to which table it referred"
+        if unread := next((table for table in self.tables if not self.finder.has_rows(table)), None):
+            return f"the changes of {unread} were not read"
+        own = {event.place for event in events_of(connection, self.table, until)}
+        for table in self.tables:
+            for event in events_of(connection, table, until):
+                is_renamed = len(self.tables) > 1 and event.effect is Effect.REPLACES
+                # Events of both tables are told of the table itself.
+                if event.effect in (Effect.OBSCURES, Effect.REPLACES) and event.place not in own and not is_renamed:
+                    return f"the log does not show all changes of {table} because of {event}"
+        if not self._has(self._losing()):
             return None
-        if not key.parent_columns or any(name is None for name in self._names):
-            return f"{key.losses}, and the columns that the foreign key refers to are not known"
-        lacks = " or ".join(f"map_contains(row_before, {literal(name or '')}) is not true" for name in self._names)
-        if self._has(f"{self._losing} and ({lacks})"):
-            return f"{key.losses}, and the log does not show their keys"
-        if self._has(self._partial_updates):
-            return f"{key.losses}, and updates of {key.table} do not show {', '.join(key.columns)}"
+        if not key.parent_columns or not all(self._names):
+            return f"{self.losses}, and the columns that the foreign key refers to are not known"
+        if self._has_other_labels():
+            return f"{self.losses}, and the server compares the numbers of labels, which differ in the two tables"
+        lacks = " or ".join(
+            f"not ({' or '.join(f'coalesce(map_contains(row_before, {literal(name)}), false)' for name in names)})"
+            for names in self._names
+        )
+        if self._has(f"{self._losing()} and ({lacks})"):
+            return f"{self.losses}, and the log does not show their keys"
+        if self._has(self._partial_updates()):
+            names = ", ".join(columns[-1] for columns in key.columns)
+            return f"{self.losses}, and updates of {self.table} do not show {names}"
         return None
 
-    @cached_property
-    def have_lost_any(self) -> bool:
-        """Whether rows of the parent were deleted, or got another key, in a way that the foreign key follows."""
-        return self._has(self._losing)
-
-    def lost_values(self) -> dict[tuple[str, ...], list[TableEvent]] | None:
+    def lost_values(self) -> dict[Values, list[TableEvent]] | None:
         """Return the values that the parents lost, with the changes that took them; None if they cannot be compared."""
-        if not self.have_lost_any:
+        if not self._has(self._losing()):
             return {}
-        before = ", ".join(f"row_before[{literal(name or '')}]" for name in self._names)
-        rows = self.connection.execute(
-            f"select epoch, file_sequence, start_pos, binlog_file, event_type, gtid, thread_id, [{before}]"
-            f" from ({self._losing}) limit {_MOST_LOST + 1}"
+        before = ", ".join(
+            f"coalesce({', '.join(f'row_before[{literal(name)}]' for name in names)})" for names in self._names
+        )
+        rows = self.finder.connection.execute(
+            "select epoch, file_sequence, start_pos, binlog_file, event_type, gtid, thread_id,"
+            f" schema_name || '.' || table_name, [{before}] from ({self._losing()}) limit {_MOST_LOST + 1}"
         ).fetchall()
         if len(rows) > _MOST_LOST:
             return None
-        found: dict[tuple[str, ...], list[TableEvent]] = {}
-        for epoch, sequence, position, file, event_type, gtid, thread_id, values in rows:
+        found: dict[Values, list[TableEvent]] = {}
+        for epoch, sequence, position, file, event_type, gtid, thread_id, parent, values in rows:
             # No row refers to NULL.
             if None in values:
                 continue
             value = _comparable(values)
             if value is None:
                 return None
-            reason = f"the {event_type} of the row of {self.key.parent} that it refers to"
+            reason = f"the {event_type} of the row of {parent} that it refers to"
             event = TableEvent(
                 Place(epoch, sequence, position), Effect.OBSCURES, reason, file, gtid=gtid, thread_id=thread_id
             )
@@ -184,149 +287,70 @@ class _Parents:
         return found
 
     def _has(self, query: str) -> bool:
-        return self.connection.execute(f"{query} limit 1").fetchone() is not None
+        return self.finder.connection.execute(f"{query} limit 1").fetchone() is not None
 
     @cached_property
-    def _names(self) -> list[str | None]:
-        """The columns that the foreign key refers to as the images name them."""
-        versions = columns_of(self.connection, self.key.parent).values()
-        names = {lowered(name): name for columns in versions for name in columns.types}
-        return [names.get(lowered(name)) for name in self.key.parent_columns]
+    def _names(self) -> list[list[str]]:
+        """The columns that the foreign key refers to, each with its names as the images have them."""
+        known = {name for table in self.tables for name in _types(self.finder.connection, table)}
+        return [sorted(name for name in known if lowered(name) in names) for names in self.key.parent_columns]
 
-    @cached_property
+    def _has_other_labels(self) -> bool:
+        """Return whether a column has an ENUM or SET whose labels are not those of the parent's column."""
+        connection = self.finder.connection
+        own = {lowered(name): text for name, text in _types(connection, self.table).items()}
+        for names, parents in zip(self.key.columns, self._names, strict=True):
+            types = {own[name] for name in names if name in own}
+            types |= {
+                text for table in self.tables for name, text in _types(connection, table).items() if name in parents
+            }
+            if len(types) > 1 and any(text.startswith(("enum", "set")) for text in types):
+                return True
+        return False
+
     def _losing(self) -> str:
-        """A query of the changes by which parents were deleted or got another key."""
-        losing = ["event_type = 'DELETE'"] if self.key.follows_deletes else []
-        if self.key.follows_updates:
-            names = ", ".join(literal(lowered(name)) for name in self.key.parent_columns)
+        """Return a query of the changes by which parents were deleted or got another key while the key was there."""
+        losing = ["event_type = 'DELETE'"] if self.key.delete_rule not in INACTIVE_RULES else []
+        if self.key.update_rule not in INACTIVE_RULES:
+            names = ", ".join(literal(name) for names in self.key.parent_columns for name in names)
             changed = f"list_has_any(list_transform(changed_columns, lambda name: lower(name)), [{names}]::varchar[])"
             losing.append(f"(event_type = 'UPDATE' and {changed if names else 'true'})")
-        return f"{self._changes(self.key.parent)} and ({' or '.join(losing)})"
+        limits = []
+        if self.key.since:
+            epoch, sequence, position = self.key.since
+            # DuckDB compares no tuple with two others.
+            limits.append(
+                f"(epoch > {epoch} or (epoch = {epoch} and (file_sequence > {sequence} or (file_sequence = {sequence}"
+                f" and start_pos >= {position}))))"
+            )
+        changes = self._changes(self.tables, self.finder.until, self.key.until)
+        return " and ".join([changes, f"({' or '.join(losing)})", *limits])
 
-    @cached_property
     def _partial_updates(self) -> str:
-        """A query of the updates that do not show to which parent a row refers."""
-        columns = ", ".join(literal(lowered(name)) for name in self.key.columns)
+        """Return a query of the updates that do not show to which parent a row refers."""
         shown = "list_transform(map_keys(row_before), lambda name: lower(name))"
-        return f"{self._changes(self.key.table)} and event_type = 'UPDATE' and not list_has_all({shown}, [{columns}])"
+        seen = " and ".join(f"list_has_any({shown}, {[*names]})" for names in self.key.columns)
+        return f"{self._changes([self.table], self.finder.until)} and event_type = 'UPDATE' and not ({seen})"
 
-    def _changes(self, table: Table) -> str:
-        names = zip(("source_id", "schema_name", "table_name"), table.parameters.values(), strict=True)
-        place = "" if self.until is None else f" and (epoch, file_sequence, start_pos) < {tuple(self.until)}"
-        named = " and ".join(f"{column} = {literal(name)}" for column, name in names)
-        return f"select * from binloom.row_changes where {named} and outcome != 'rollback'{place}"
-
-
-def _losses_of(
-    held: Image, columns: Iterable[str], by_value: Mapping[tuple[str, ...], list[TableEvent]]
-) -> Iterator[TableEvent]:
-    """Yield the changes that took the value that a row refers to; all of them if the value is unknown."""
-    values = [held.get(name, "") for name in columns]
-    if None in values:
-        return
-    known = _comparable(value for value in values if value is not None)
-    if known is not None and all(name in held for name in columns):
-        yield from by_value.get(known, ())
-    else:
-        for events in by_value.values():
-            yield from events
-
-
-def _comparable(values: Iterable[str]) -> tuple[str, ...] | None:
-    """Return what is equal for values that a server may take for equal; None if only the server knows which are."""
-    texts = tuple(value.lower().rstrip(" ") for value in values)
-    return texts if all(text.isascii() and text.isprintable() for text in texts) else None
-
-
-def _above(key: _Key, known: Iterable[_Key]) -> list[_Key]:
-    """Return the foreign keys that may change rows of the parent of a foreign key, through any number of tables."""
-    found: list[_Key] = []
-    waiting = [key]
-    while waiting:
-        below = waiting.pop()
-        new = [one for one in known if one.table == below.parent and one != key and one not in found]
-        found += new
-        waiting += new
-    return found
-
-
-def _cascading_keys(connection: "DuckDBPyConnection", source_id: str) -> list[_Key]:
-    """Return the cascading foreign keys that snapshots show, or that statements of the log have made."""
-    found = {(key.table, key.columns, key.parent): key for key in _of_statements(connection, source_id)}
-    found |= {(key.table, key.columns, key.parent): key for key in _of_snapshots(connection, source_id)}
-    return [*found.values()]
-
-
-def _of_snapshots(connection: "DuckDBPyConnection", source_id: str) -> Iterator[_Key]:
-    rows = connection.execute(
-        """select constraint_name, schema_name, table_name, list(column_name order by ordinal_position),
-            referenced_schema_name, referenced_table_name, list(referenced_column_name order by ordinal_position),
-            any_value(delete_rule), any_value(update_rule)
-        from binloom.foreign_keys where source_id = $source and is_cascading
-        group by all order by all""",
-        {"source": source_id},
-    ).fetchall()
-    names = _Names(connection, source_id)
-    for name, schema, table, columns, parent_schema, parent, parent_columns, *rules in rows:
-        yield _Key(
-            name,
-            names.table(schema, table),
-            tuple(columns),
-            names.table(parent_schema, parent),
-            tuple(parent_columns),
-            *map(_is_active, rules),
+    def _changes(self, tables: Sequence[Table], *until: tuple[int, ...] | None) -> str:
+        ends = [tuple(place) for place in until if place is not None]
+        place = f" and (epoch, file_sequence, start_pos) < {min(ends)}" if ends else ""
+        named = " or ".join(
+            f"(schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)})"
+            for table in tables
+        )
+        return (
+            f"select * from binloom.row_changes where source_id = {literal(self.table.source_id)}"
+            f" and ({named or 'false'}) and outcome != 'rollback'{place}"
         )
 
 
-def _of_statements(connection: "DuckDBPyConnection", source_id: str) -> Iterator[_Key]:
-    rows = connection.execute(
-        """select sql_text, default_schema, actions from binloom.schema_changes
-        where source_id = $source and regexp_matches(sql_text, '\\breferences\\b', 'i')
-            and regexp_matches(sql_text, '\\b(cascade|set)\\b', 'i')
-        order by epoch, file_sequence, start_pos""",
-        {"source": source_id},
-    ).fetchall()
-    names = _Names(connection, source_id)
-    for text, schema, actions in rows:
-        for reading in readings_of(text, schema, tuple(actions)):
-            yield from _of_actions(reading, names)
+def _types(connection: "DuckDBPyConnection", table: Table) -> dict[str, str]:
+    """Return the columns that a table has at some time, with one of their types."""
+    return {name: text for columns in columns_of(connection, table).values() for name, text in columns.types.items()}
 
 
-def _of_actions(actions: Iterable[Action], names: "_Names") -> Iterator[_Key]:
-    for action in actions:
-        for key in action.keys:
-            rules = [rule is not None and _is_active(rule) for rule in (key.delete_rule, key.update_rule)]
-            if key.is_foreign and any(rules):
-                schema = action.schema_name or ""
-                yield _Key(
-                    key.name,
-                    names.table(schema, action.table_name or ""),
-                    tuple(name or "" for name in key.columns),
-                    names.table(key.referenced_schema_name or schema, key.referenced_table_name or ""),
-                    key.referenced_columns,
-                    *rules,
-                )
-
-
-def _is_active(rule: str | None) -> bool:
-    """Return whether a rule may change rows; a rule that a snapshot does not tell may do so."""
-    return (rule or "").upper() not in INACTIVE_RULES
-
-
-class _Names:
-    """The names of tables as the row changes of a source have them; foreign keys may be written with other letters."""
-
-    def __init__(self, connection: "DuckDBPyConnection", source_id: str) -> None:
-        rows: Collection[tuple[str, str]] = connection.execute(
-            "select distinct schema_name, table_name from binloom.table_versions where source_id = $source",
-            {"source": source_id},
-        ).fetchall()
-        self._source_id = source_id
-        self._tables = frozenset(rows)
-        self._by_letters = {(lowered(schema), lowered(table)): (schema, table) for schema, table in rows}
-
-    def table(self, schema: str, name: str) -> Table:
-        """Return the table that a foreign key names."""
-        written = schema, name
-        known = written if written in self._tables else self._by_letters.get((lowered(schema), lowered(name)), written)
-        return Table(self._source_id, *known)
+def _comparable(values: Iterable[str]) -> Values | None:
+    """Return what is equal for values that a server may take for equal; None if only the server knows which are."""
+    texts = tuple(value.lower().rstrip(" ").translate(_EQUAL_LETTERS) for value in values)
+    return texts if all(text.isascii() and text.isprintable() for text in texts) else None

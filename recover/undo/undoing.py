@@ -1,6 +1,6 @@
 """An undo from the filters of a person to a plan that may be printed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -29,13 +29,13 @@ from recover.undo.select.cascades import CascadeError, add_cascades, cascading_k
 from recover.undo.select.copied import copy_selected
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.masked import masked_obstacles
-from recover.undo.select.obstacles import harms, obstacles, warnings
+from recover.undo.select.obstacles import harms, obstacles, rules_that_ran, warnings
 from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, first_selected, is_selected, select
 from recover.undo.select.statements_within import statements_within
-from recover.undo.tables.definitions import Definitions
-from recover.undo.tables.table import TableName
+from recover.undo.tables.definitions import Definitions, former_keys
+from recover.undo.tables.table import ForeignKey, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -99,8 +99,11 @@ def planned(
         definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
         _assert_known(options, selected, definitions)
         assert_read(log, selected.tables, definitions)
+        first = Place(*min(first_selected(connection, selected, name) for name in selected.tables)[:3])
+        former = former_keys(log, selected.source_id, first, {*definitions.tables, *selected.tables})
         missing: dict[TableName, int] = {}
         if with_cascades:
+            _assert_present(connection, selected, former)
             missing = _add_cascades(connection, selected, definitions)
             selected = select(connection, condition)
         masks = masked_tables(log, selected.source_id)
@@ -127,7 +130,8 @@ def planned(
             plan.problems += problems
             plan.warnings += altered.dropped + altered.warnings
             plan.drops_values = bool(altered.dropped)
-            plan.warnings += warnings(connection, plan.selected, definitions, options.direction, with_cascades)
+            keys = (*definitions.foreign_keys, *former)
+            plan.warnings += warnings(connection, plan.selected, keys, options.direction, with_cascades)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)
             plan.warnings += trigger_warnings(connection, plan.selected, server)
@@ -159,13 +163,23 @@ def _why_nothing(log: Log, selection: Selection) -> UsageError:
     )
 
 
+def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former: Sequence[ForeignKey]) -> None:
+    """Refuse to follow a cascade whose foreign key was dropped since: the tables may have changed in any way."""
+    for key, _ in rules_that_ran(connection, selected, former):
+        raise UsageError(
+            f"The cascades cannot be followed: foreign key {key.name} of {'.'.join(key.table)} was dropped since.",
+            hint="Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from"
+            " a dump and the log.",
+        )
+
+
 def _add_cascades(
     connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions
 ) -> dict[TableName, int]:
     cuts: dict[TableName, list[Place]] = {}
     emptied: dict[TableName, list[Place]] = {}
     baselines: dict[TableName, Baseline] = {}
-    first = min(Place(*first_selected(connection, selected, name)[:3]) for name in selected.tables)
+    first = Place(*min(first_selected(connection, selected, name) for name in selected.tables)[:3])
     beginnings = Beginnings(connection, selected.source_id)
     for name in {key.table for key in cascading_keys(definitions, selected.tables)}:
         for event in events_of(connection, LoggedTable(selected.source_id, *name)):
@@ -180,7 +194,8 @@ def _add_cascades(
     except CascadeError as error:
         raise UsageError(
             f"The cascades cannot be followed: {error}.",
-            hint="Leave out --with-cascades, and bring these rows back from a backup.",
+            hint="Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from"
+            " a dump and the log.",
         ) from None
 
 

@@ -63,24 +63,46 @@ def obstacles(
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)
         yield from _erased(connection, selected, table)
+    yield from _other_labels(selected, definitions)
+
+
+def _other_labels(selected: Selected, definitions: Definitions) -> Iterator[str]:
+    """Yield the foreign keys between labels that differ: a server compares their numbers."""
+    for key in definitions.foreign_keys:
+        child, parent = definitions.tables.get(key.table), definitions.tables.get(key.parent)
+        if child is None or parent is None or not {key.table, key.parent} & selected.tables.keys():
+            continue
+        for name, referenced in zip(key.columns, key.parent_columns, strict=True):
+            labels = [table.by_name[one].labels for table, one in ((child, name), (parent, referenced))]
+            if labels[0] != labels[1]:
+                yield (
+                    f"foreign key {key.name} compares the numbers of labels, and {name} of {child.text} has other"
+                    f" labels than {referenced} of {parent.text}"
+                )
 
 
 def warnings(
-    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, direction: Direction, cascades: bool
+    connection: "DuckDBPyConnection",
+    selected: Selected,
+    keys: Sequence[ForeignKey],
+    direction: Direction,
+    cascades: bool,
 ) -> Iterator[str]:
     """Yield what a script does not contain, each with its explanation and without the last full stop.
 
     Parameters
     ----------
+    keys
+        All foreign keys, also those that were dropped since.
     cascades
         Whether the rows are added that foreign keys changed, as far as the log shows them.
     """
-    found = dict(_rules_that_ran(connection, selected, definitions.foreign_keys))
+    found = dict(rules_that_ran(connection, selected, keys))
     # The rows of a child are changed, and so may be those of its own children.
     waiting = [*found]
     while waiting:
         above = waiting.pop()
-        for key in definitions.foreign_keys:
+        for key in keys:
             if key.parent == above.table and key not in found and (rules := _rules(key)):
                 found[key] = rules
                 waiting.append(key)
@@ -108,7 +130,7 @@ def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until:
     return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
 
 
-def _rules_that_ran(
+def rules_that_ran(
     connection: "DuckDBPyConnection", selected: Selected, keys: Iterable[ForeignKey]
 ) -> Iterator[tuple[ForeignKey, set[str]]]:
     """Yield the foreign keys that selected changes of their parents made change rows, and the rules that ran."""

@@ -22,6 +22,7 @@ from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys
 
 if TYPE_CHECKING:
     from ingest.ddl.actions import Action, Column
+    from ingest.ddl.foreign_keys import KeyInTime
     from ingest.ddl.history import Event
     from ingest.ddl.history import Place as Position
     from ingest.ddl.shapes import Shape, Shapes
@@ -185,6 +186,58 @@ def history_of(log: Log, source_id: str) -> "SchemaHistory":
         return log.history
     home = log.home or Path()
     return SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
+
+
+def keys_in_time(log: Log, source_id: str) -> "list[KeyInTime]":
+    """Return the foreign keys of a source through its log; those of a cluster are taken to have always been there."""
+    from ingest.ddl.foreign_keys import KeyInTime, foreign_keys_through
+    from ingest.ddl.letter_case import lowered
+
+    if log.copies is None:
+        return foreign_keys_through(history_of(log, source_id).evidence())
+    return [
+        KeyInTime(
+            key.name,
+            ((lowered(key.table[0]), lowered(key.table[1])),),
+            ((lowered(key.parent[0]), lowered(key.parent[1])),),
+            tuple((lowered(name),) for name in key.columns),
+            tuple((lowered(name),) for name in key.parent_columns),
+            key.delete_rule,
+            key.update_rule,
+        )
+        for key in Definitions.of_cluster(source_id, log.copies.cluster).foreign_keys
+    ]
+
+
+def former_keys(
+    log: Log, source_id: str, since: Place, names: Iterable[TableName], until: Place | None = None
+) -> list[ForeignKey]:
+    """Return the foreign keys with a cascade that were there after a place, and that a statement dropped.
+
+    Parameters
+    ----------
+    names
+        They spell the names of tables as the log does.
+    until
+        Only keys that were added before it; None: all of them.
+    """
+    from ingest.ddl.letter_case import lowered
+
+    spelled = {(lowered(schema), lowered(table)): (schema, table) for schema, table in names}
+    return [
+        ForeignKey(
+            key.name,
+            spelled.get(key.table[-1], key.table[-1]),
+            tuple(columns[-1] for columns in key.columns),
+            spelled.get(key.parent[-1], key.parent[-1]),
+            tuple(columns[-1] for columns in key.parent_columns),
+            key.update_rule,
+            key.delete_rule,
+        )
+        for key in keys_in_time(log, source_id)
+        if key.is_cascading and key.parent and key.until is not None and key.until > tuple(since)
+        if until is None or key.since is None or key.since <= tuple(until)
+    ]
 
 
 def _is_observation(event: "Event") -> bool:

@@ -293,6 +293,7 @@ def test_rows_that_a_cascade_may_have_changed(server: Server, tmp_path: Path) ->
 
 P = "create table kept.p (id int primary key)"
 C = "create table kept.c (id int primary key, r int, foreign key (r) references kept.p (id) on delete cascade)"
+WITHOUT_KEY = "create table kept.c (id int primary key, r int)"
 CODED = (
     "create table kept.p (id int primary key, code varchar(9) not null unique, v int)",
     "create table kept.c (id int primary key, r varchar(9),"
@@ -320,7 +321,9 @@ TEXTS_OF_KEYS = (
     "create table kept.c (id int primary key, r varchar(9) collate {0},"
     " foreign key (r) references kept.p (k) on delete cascade)",
 )
-UNICODE, BINARY = ([one.format(name) for one in TEXTS_OF_KEYS] for name in ("utf8mb4_unicode_ci", "utf8mb4_bin"))
+UNICODE, BINARY, LITHUANIAN = (
+    [one.format(f"utf8mb4_{name}") for one in TEXTS_OF_KEYS] for name in ("unicode_ci", "bin", "lithuanian_ci")
+)
 MADE = [
     "create table kept.p (id int primary key)",
     "create table kept.c (id int primary key, v int, r int generated always as (v + 1) stored,"
@@ -426,6 +429,20 @@ def test_names_with_slashes_are_tables_unless_there_is_such_a_file(
             (*BINARY, "insert into kept.p values ('strasse'), ('straße')", "insert into kept.c values (1, 'straße')"),
             ("delete from kept.p where k = 'strasse'",),
             ("", ""),
+        ),
+        (
+            (*LITHUANIAN, "insert into kept.p values ('y'), ('b')", "insert into kept.c values (1, 'i'), (2, 'b')"),
+            ("delete from kept.p where k = 'y'",),
+            ("", "and rows of kept.c refer to them"),
+        ),
+        (
+            (P, WITHOUT_KEY, "insert into kept.p values (1), (2)", "insert into kept.c values (1, 1), (2, 2)"),
+            (
+                "alter table kept.c add constraint f foreign key (r) references kept.p (id) on delete cascade",
+                "delete from kept.p where id = 1",
+                "alter table kept.c drop foreign key f",
+            ),
+            ("Foreign key f of kept.c is not in the dump", "Foreign key f of kept.c is not in the dump"),
         ),
         (
             (*MADE, "insert into kept.p values (1), (2)", "insert into kept.c (id, v) values (1, 0), (2, 1)"),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, versions_of
 from ingest.ddl.last_shown import last_shown
@@ -251,3 +253,12 @@ def test_statements_of_other_tables_tell_nothing_of_where_it_was_taken() -> None
     assert last_shown(T, rows(T, a="int"), actions, is_same) == ()
     created = [((1,), statement("rename_table", U, other_schema_name="s", other_table_name="t"))]
     assert last_shown(T, rows(T, a="int"), created, is_same) == (1,)
+
+
+@pytest.mark.parametrize(("shown", "expected"), [("varchar(5)", "latin1"), ("varchar(6)", None)])
+def test_a_later_snapshot_tells_the_character_set_that_a_statement_did_not(shown: str, expected: str | None) -> None:
+    created = statement("create_table", columns=(column("a", "varchar(5)"),))
+    later = Observation({T: [{**row, "character_set": "latin1"} for row in rows(T, a=shown)]})
+    found = versions_of(((place,), event) for place, event in enumerate([created, later]))[T]
+    ((row,),) = (one.columns for one in found[1:2] if one.columns is not None)
+    assert row["character_set"] == expected

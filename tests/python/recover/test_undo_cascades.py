@@ -1,16 +1,19 @@
 """Cascades that a server does not log: with their rows, the tables are as if the transaction had never run."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ingest.errors import UsageError
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.copies import Copies
 from recover.sources.log import Log
 from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan.planner import Plan
 from recover.undo.tables.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
@@ -246,6 +249,48 @@ def test_children_that_the_log_shows_later_or_never_follow_their_parents(
     done = run(mariadb_server, text)
     assert done.returncode == 0, (done.stderr, text)
     assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
+
+
+def plan_of(log: Path, condition: str, *, with_cascades: bool = False) -> Plan:
+    """Return the plan for the transactions of a condition of `played`, as a command makes it."""
+    first, end = map(int, re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition))
+    filters = Filters.of(files=[log.name], from_pos=first, to_pos=end)
+    with planned(Log.of_whole_files([log]), filters, UndoOptions(), with_cascades=with_cascades) as (_, plan, _):
+        return plan
+
+
+DROPPED_SINCE = (
+    "alter table c drop foreign key c_ibfk_1",
+    "alter table c drop foreign key c_ibfk_1, add constraint other foreign key (a, b) references p (a, b)",
+)
+
+
+@pytest.mark.parametrize("since", DROPPED_SINCE)
+def test_a_cascade_by_a_foreign_key_that_was_dropped_since_is_told(mariadb_server: Server, since: str) -> None:
+    case = Case("dropped", (PARENT, CHILD.format("cascade"), PARENTS, CHILDREN), (DELETE,), (since,))
+    log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
+    plan = plan_of(log, condition)
+    assert any("undo_cascade.c that the engine itself changed by foreign key c_ibfk_1" in one for one in plan.warnings)
+    with pytest.raises(UsageError, match=r"foreign key c_ibfk_1 of undo_cascade\.c was dropped since"):
+        plan_of(log, condition, with_cascades=True)
+
+
+def test_a_foreign_key_between_other_labels_is_refused(mariadb_server: Server) -> None:
+    case = Case(
+        "labels",
+        (
+            "create table p (code enum('a', 'b') primary key)",
+            "create table c (id int primary key, r enum('b', 'a'), foreign key (r) references p (code))",
+        ),
+        ("insert into p values ('a')",),
+        ("insert into c values (1, 'b')",),
+    )
+    log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
+    plan = plan_of(log, condition)
+    assert not plan.is_printable
+    assert any(
+        "compares the numbers of labels, and r of undo_cascade.c has other labels" in one for one in plan.problems
+    )
 
 
 @pytest.mark.parametrize("by_transaction", [False, True])
