@@ -10,6 +10,7 @@ from ingest.ddl.backwards import before
 from ingest.ddl.column_types import TEXT_TYPES
 from ingest.ddl.hashed_keys import is_hash
 from ingest.ddl.letter_case import lowered
+from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
@@ -237,9 +238,11 @@ class _Fold:
             self._fill_character_sets(table, rows)
         columns = (row for rows in tables.values() for row in rows)
         self._shapes.observe(columns, seen.defaults, seen.keys, has_place=seen.has_place)
-        certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
         for table in tables:
             self._carry_back(table, Evidence(seen.snapshot_id))
+            # A snapshot that agrees with what is certain makes it no less so.
+            is_certain = seen.has_place or self._known.get(table, (None,))[0] is Certainty.CERTAIN
+            certainty = Certainty.CERTAIN if is_certain else Certainty.ASSUMED
             self._know(table, certainty, Evidence(seen.snapshot_id))
             self._note(place, table, is_observed=True)
 
@@ -322,6 +325,9 @@ class _Fold:
 
     def _apply(self, place: Place, action: Action) -> None:
         table = (action.schema_name or "", action.table_name or "")
+        if action.statement_type == "DROP SEQUENCE" and not self._may_be_sequence(table):
+            # IF EXISTS: the server leaves a table alone.
+            return
         made = Certainty.CERTAIN, Evidence(place=place)
         if action.action.startswith("create_"):
             if action.is_conditional and self._may_be_there(table):
@@ -437,6 +443,10 @@ class _Fold:
         if table in self._absent:
             return "altered while it should not exist"
         return "altered in a way that its columns do not allow" if table in self._known else None
+
+    def _may_be_sequence(self, table: TableId) -> bool:
+        columns = self._columns(table)
+        return columns is None or {row["column_name"] for row in columns} == SEQUENCE_COLUMNS
 
     def _note(self, place: Place, table: TableId, *, is_observed: bool = False, is_handed_over: bool = False) -> None:
         versions = self.versions.setdefault(table, [*self._unheard_of])

@@ -6,7 +6,7 @@ from typing import Any
 from ingest.ddl.actions import Action
 from ingest.ddl.history import BEGINNING, Place
 from ingest.ddl.letter_case import lowered
-from ingest.ddl.shapes import Shape, TableId
+from ingest.ddl.shapes import GENERATED_KEY, Shape, TableId
 
 
 def last_shown(
@@ -53,16 +53,18 @@ def _shows(
     has_defined = bool(defined) and all(
         (found := names.get(lowered(row["column_name"]))) is not None and is_same(found, row) for row in defined
     )
+    in_order = sorted(names, key=lambda name: names[name]["ordinal_position"])
     match action.action:
         case "create_table":
-            return has_defined and len(defined) == len(names)
+            return has_defined and [lowered(row["column_name"]) for row in defined] == in_order
         case "create_like" | "create_select":
             return True
         case "add_column":
-            return has_defined
+            return has_defined and (action.is_conditional or _is_in_place(action, in_order, is_added=True))
         case "modify_column":
             is_renamed = lowered(action.column_name or "") not in {lowered(row["column_name"]) for row in defined}
-            return has_defined and not (is_renamed and lowered(action.column_name or "") in names)
+            is_former_there = is_renamed and lowered(action.column_name or "") in names
+            return has_defined and not is_former_there and _is_in_place(action, in_order, is_added=False)
         case "rename_column":
             is_new = lowered(action.columns[0].name) in names
             return is_new and lowered(action.column_name or "") not in names
@@ -75,3 +77,15 @@ def _shows(
             texts = [row["character_set"] for row in names.values() if row["character_set"]]
             return all(action.character_set in (None, character_set) for character_set in texts)
     return False
+
+
+def _is_in_place(action: Action, in_order: Sequence[str], *, is_added: bool) -> bool:
+    """Return whether columns are where an action puts them."""
+    columns = [lowered(column.name) for column in action.columns]
+    at = in_order.index(columns[0])
+    if action.place == "after":
+        return at > 0 and in_order[at - 1] == lowered(action.after_column or "")
+    if action.place == "first":
+        # A primary key that the server has made stays before it.
+        return at == 0 or in_order[:at] == [GENERATED_KEY]
+    return not is_added or [*in_order[at:]] == columns

@@ -137,6 +137,9 @@ def _json_rows(path: Path, text: str) -> list[dict[str, Any]]:
             hint="It should be a list of objects, or one object a line.",
             path=str(path),
         ) from error
+    except RecursionError:
+        # Brackets in brackets, deeper than any list of rows.
+        rows = [None]
     if not all(isinstance(row, dict) for row in rows):
         raise SnapshotInputError(
             f"{path} is not a list of objects.",

@@ -1,5 +1,6 @@
 """A table's known definition at every position: snapshots, statements, gaps, a change of server."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -262,3 +263,47 @@ def test_a_later_snapshot_tells_the_character_set_that_a_statement_did_not(shown
     found = versions_of(((place,), event) for place, event in enumerate([created, later]))[T]
     ((row,),) = (one.columns for one in found[1:2] if one.columns is not None)
     assert row["character_set"] == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "is_shown"),
+    [
+        (statement("create_table", columns=(column("a", "int"), column("b", "int"))), True),
+        (statement("create_table", columns=(column("b", "int"), column("a", "int"))), False),
+        (statement("add_column", columns=(column("b", "int"),)), True),
+        (statement("add_column", columns=(column("a", "int"),)), False),
+        (statement("add_column", columns=(column("a", "int"),), is_conditional=True), True),
+        (statement("add_column", columns=(column("a", "int"),), place="first"), True),
+        (statement("add_column", columns=(column("b", "int"),), place="first"), False),
+        (
+            statement("modify_column", column_name="b", columns=(column("b", "int"),), place="after", after_column="a"),
+            True,
+        ),
+        (
+            statement("modify_column", column_name="a", columns=(column("a", "int"),), place="after", after_column="b"),
+            False,
+        ),
+        (statement("modify_column", column_name="a", columns=(column("a", "int"),)), True),
+    ],
+)
+def test_a_snapshot_shows_a_statement_only_with_its_order_of_columns(action: Action, is_shown: bool) -> None:
+    shown = last_shown(T, rows(T, a="int", b="int"), [((1,), action)], lambda one, other: True)
+    assert shown == ((1,) if is_shown else ())
+
+
+def test_a_snapshot_that_agrees_makes_nothing_less_certain() -> None:
+    other = ("s", "other")
+    created = statement("create_table", columns=(column("a", "int"), column("b", "int")))
+    second = statement("create_table", other, columns=(column("b", "int"), column("a", "int")))
+    swapped = statement("rename_table", other, other_schema_name=T[0], other_table_name=T[1])
+    snapshot = replace(seen(a="int", b="int"), has_place=False)
+    events = [second, created, snapshot, statement("drop_table"), swapped]
+    assert named(events)[-1] == ({"b": "int", "a": "int"}, Certainty.CERTAIN)
+    assert (None, Certainty.CERTAIN) in named(events)
+    assert {certainty for columns, certainty in named(events[:3])[1:] if columns} == {Certainty.CERTAIN}
+
+
+def test_a_statement_for_a_sequence_leaves_a_table_alone() -> None:
+    created = statement("create_table", columns=(column("a", "int"),))
+    dropped = replace(statement("drop_table", is_conditional=True), statement_type="DROP SEQUENCE")
+    assert named([created, dropped])[1:] == [({"a": "int"}, Certainty.CERTAIN)]
