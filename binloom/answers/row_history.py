@@ -8,11 +8,13 @@ from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
 from binloom.answers.table_state import cascades_in
 from recover.notes import Kind, Note
+from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
+from recover.timeline.cascades import Cascades
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, Table, TableEvent
-from recover.timeline.history import history_of
+from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.logged_statements import statements_of
 from recover.timeline.masked_columns import masked_in_words
 from recover.timeline.named_table import find_table
@@ -107,7 +109,7 @@ def row_history_of(log: Log, table_name: str, key: str, source_id: str | None = 
         copy_row(log.copies, table, key, None)
     notes = [*_masked(log, table), *lacks.beginning(log, (table.source_id,))]
     cascades = cascades_in(log, table)
-    found = [*cascades.mark(history_of(log.connection, table, key))]
+    found = _versions(log, table, key, cascades)
     notes += (Note(remark, Kind.UNCERTAIN) for remark in cascades.remarks)
     notes += [*lacks.end(log), *_names(log, table), *lacks.damage(log)]
     changes = (version.change for version in found if version.change is not None)
@@ -159,7 +161,7 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
     moment = moment_of(log.connection, table.source_id, as_of)
     notes += lacks.beginning(log, (table.source_id,))
     cascades = cascades_in(log, table, moment.place)
-    found = [*cascades.mark(history_of(log.connection, table, key))]
+    found = _versions(log, table, key, cascades)
     notes += (Note(remark, Kind.END) for remark in moment.remarks)
     here = [version for version in found if version.is_at(moment.place)]
     living = [version for version in here if version.row is not None]
@@ -172,6 +174,18 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
     rows = tuple(version.row for version in living if version.row is not None)
     absence = "" if living else _absence(found, f"{table} {key}", moment)
     return RowThen(table, moment, rows, absence, tuple(notes))
+
+
+def _versions(log: Log, table: Table, key: str, cascades: Cascades) -> list[Version]:
+    try:
+        return [*cascades.mark(history_of(log.connection, table, key))]
+    except UnknownRowError:
+        # Rows without names are another reason than a key that does not exist.
+        query = "select 1 from binloom.row_changes where source_id = $source and schema_name = $schema"
+        query += " and table_name = $table limit 1"
+        if not log.connection.execute(query, table.parameters).fetchone():
+            log.assert_not_quarantined(Filters(schemas=(table.schema_name,), tables=(table.table_name,)))
+        raise
 
 
 def operation_of(version: Version) -> str:

@@ -17,6 +17,7 @@ from binloom.answers.row_history import (
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.words import counted
 from recover.notes import Kind
 from recover.sources.log import Log
 from recover.timeline.events import Image
@@ -37,6 +38,7 @@ _TEXT_COLUMNS: Final = (
 
 
 _UNKNOWN: Final = "(unknown)"
+_LONGEST_STATEMENT: Final = 500
 
 
 def print_history(log: Log, table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
@@ -87,9 +89,13 @@ def _text_rows(found: RowHistory) -> Iterator[tuple[Any, ...]]:
 
 
 def _statement(found: RowHistory, version: Version) -> str | None:
+    text = version.event.statement or None if version.event is not None else None
     if version.change is not None:
-        return found.statements.get(version.change.change_id)
-    return version.event.statement or None if version.event is not None else None
+        text = found.statements.get(version.change.change_id)
+    # A statement may insert thousands of rows.
+    if text is None or len(text) <= _LONGEST_STATEMENT:
+        return text
+    return f"{text[:_LONGEST_STATEMENT]}… ({counted(len(text), 'character')}; --format json has all of them)"
 
 
 def _changes(version: Version) -> str | None:

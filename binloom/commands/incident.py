@@ -67,7 +67,8 @@ def write_report(
 
     found = incident_of(log, filters, rows)
     if not found.timeline.changes:
-        raise UsageError("Nothing is selected, so there is no report.", hint=" ".join(found.notes))
+        reasons = " ".join(map(str, found.notes))
+        raise UsageError("No row change is selected, so there is no report.", hint=reasons)
     selection = in_words(filters)
     page = report(
         found,

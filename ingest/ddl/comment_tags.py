@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
+APPLICATION_TAGS: Final = ("application", "app", "service")
+"""Keys that name the application; the first of them counts."""
+
 MOST_TAGS: Final = 32
 LONGEST_TAG: Final = 1024
 

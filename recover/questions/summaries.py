@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.comment_tags import APPLICATION_TAGS
 from recover.selection.condition import COMMIT_ORDER, STATEMENT_KINDS, Selection
 from recover.selection.filters import By
 
@@ -58,7 +59,8 @@ _WITH_STATEMENTS: Final = f"""
 
 def application_in(tags: str) -> str:
     """Return the expression of the application that the tags of a statement name."""
-    return f"coalesce({tags}['application'], {tags}['app'], {tags}['service'])"
+    values = ", ".join(f"{tags}['{key}']" for key in APPLICATION_TAGS)
+    return f"coalesce({values})"
 
 
 _APP: Final = application_in("statement.tags")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ingest.binlog.filters import matches
+from ingest.ddl.comment_tags import APPLICATION_TAGS
 from ingest.errors import UsageError
 from recover.selection.catalog import TableVersion, unknown_name, unknown_source, unknown_table
 from recover.selection.comparison import is_one_of
@@ -372,5 +373,8 @@ def _on_statement(filters: Filters) -> Iterator["exp.Expr"]:
             )
         )
     for key in dict.fromkeys(key for key, _ in filters.tags):
-        value = exp.Bracket(this=column("tags"), expressions=[exp.Literal.string(key)])
+        # Libraries name the application differently; --by app shows it under one name.
+        names = APPLICATION_TAGS if key == APPLICATION_TAGS[0] else (key,)
+        values = [exp.Bracket(this=column("tags"), expressions=[exp.Literal.string(name)]) for name in names]
+        value = exp.Coalesce(this=values[0], expressions=values[1:])
         yield value.isin(*(exp.Literal.string(one) for name, one in filters.tags if name == key))

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.sources.more_rows import RestOf
 
+_ONE_LOG: Final = (
+    "Give the files of one server's log. After a failover, land those of both servers as one source: `binloom ingest"
+    " --source NAME --binlog-dir DIR`, first the files of the old server."
+)
 SOURCE: Final = "files"
 """Source of files for which no other name is given."""
 
@@ -225,13 +229,9 @@ def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     files = sorted((binlog_path(path) for path in paths), key=lambda file: (file.base, file.sequence or 0))
     for one, other in pairwise(files):
         if one.name == other.name:
-            raise UsageError(
-                f"{one.path} and {other.path} have the same name.", hint="Give the files of one server's log."
-            )
+            raise UsageError(f"{one.path} and {other.path} have the same name.", hint=_ONE_LOG)
         if one.base != other.base:
-            raise UsageError(
-                f"{one.path} and {other.path} are not files of one log.", hint="Give the files of one server's log."
-            )
+            raise UsageError(f"{one.path} and {other.path} are not files of one log.", hint=_ONE_LOG)
     return files
 
 

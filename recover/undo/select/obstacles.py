@@ -114,7 +114,7 @@ def warnings(
             continue
         which = ", unless the server logs them"
         if cascades:
-            which = ", and that the log had not shown before"
+            which = ", and that the log had not shown before: `binloom restore` gives these from a dump"
         elif direction is Direction.UNDO:
             which += ": --with-cascades adds those that the log has shown before"
         child = ".".join(key.table)
