@@ -133,7 +133,7 @@ class CascadeFinder:
 
     connection: "DuckDBPyConnection"
     source_id: str
-    keys: Iterable[KeyInTime]
+    keys: Sequence[KeyInTime]
     until: Place | None
     has_rows: Callable[[Table], bool]
     _asked: set[Table] = field(default_factory=set)
@@ -153,16 +153,15 @@ class CascadeFinder:
             if values:
                 lost.append(Lost(key.columns, values))
             if reason is None:
-                reason = self._unseen_losses(key, table)
+                reason = self._unseen_losses(key)
             if reason is not None:
                 remarks.append(f"Foreign key {key.name} may have changed rows of {table} without the log: {reason}.")
         has_key = all(columns.primary_key for columns in columns_of(self.connection, table).values())
         found = Cascades(tuple(dict.fromkeys(remarks)), tuple(lost), has_key)
-        # A row of the table may refer to one that is gone without the log.
-        to_itself = [key.name for key in self.keys if key.is_cascading and name in key.table and name in key.parent]
-        if to_itself and self.changes_rows(table, found):
-            remark = f"Foreign key {to_itself[0]} may have changed rows of {table} without the log"
-            return replace(found, remarks=(*found.remarks, f"{remark}: they refer to each other."))
+        # A row of the table may refer, perhaps through others, to one that is gone without the log.
+        if self._refers_to_itself(name) and self.changes_rows(table, found):
+            remark = f"Foreign keys may have changed any row of {table} without the log: its rows refer to each other."
+            return replace(found, remarks=(*found.remarks, remark))
         return found
 
     def tables(self, names: Iterable[tuple[str, str]]) -> list[Table]:
@@ -194,16 +193,27 @@ class CascadeFinder:
         found = versions(changes, events, known)
         return any(marked.doubts for marked in cascades.mark(replace(one, doubts=()) for one in found))
 
-    def _unseen_losses(self, key: KeyInTime, table: Table) -> str | None:
+    def _refers_to_itself(self, name: tuple[str, str]) -> bool:
+        """Return whether a table refers to itself by foreign keys with a cascade, through any number of tables."""
+        reached: set[tuple[str, str]] = set()
+        waiting = [name]
+        while waiting:
+            below = waiting.pop()
+            above = {
+                one for key in self.keys if key.is_cascading and below in key.table for one in key.parent
+            } - reached
+            reached |= above
+            waiting += above
+        return name in reached
+
+    def _unseen_losses(self, key: KeyInTime) -> str | None:
         """Return why rows of the parent may be gone, or have another key, without the log."""
         for parent in self.tables(key.parent):
-            if parent == table:
-                continue
-            if parent in self._asked:
-                return f"the foreign keys of {parent} form a circle"
-            finder = replace(self, _asked={*self._asked})
-            if finder.changes_rows(parent, finder.of(parent)):
-                return f"another foreign key may have changed rows of {parent}"
+            # What comes back to a table in a circle is looked for in the table itself.
+            if parent not in self._asked:
+                finder = replace(self, _asked={*self._asked})
+                if finder.changes_rows(parent, finder.of(parent)):
+                    return f"another foreign key may have changed rows of {parent}"
         return None
 
 

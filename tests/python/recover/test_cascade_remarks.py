@@ -192,6 +192,14 @@ PARENTS = "create table p (id int primary key)"
 DELETED = ("insert into p values (1), (2)", "insert into c values (1, 1), (2, 2)", "delete from p where id = 1")
 TREE = "create table c (id int primary key, r int, foreign key (r) references c (id) on delete cascade)"
 KEYLESS = "create table c (r int, foreign key (r) references p (id) on delete cascade)"
+CIRCLE = (
+    "create table p (id int primary key, r int)",
+    "create table c (id int primary key, r int, foreign key (r) references p (id) on delete cascade)",
+    "alter table p add foreign key (r) references c (id) on delete cascade",
+    "insert into p values (1, null), (2, null), (3, null)",
+    "insert into c values (1, 1), (2, 2)",
+    "update p set r = 1 where id = 2",
+)
 LITHUANIAN = "varchar(9) character set utf8mb4 collate utf8mb4_lithuanian_ci"
 
 
@@ -272,6 +280,8 @@ LITHUANIAN = "varchar(9) character set utf8mb4 collate utf8mb4_lithuanian_ci"
             True,
         ),
         ((TREE, "insert into c values (1, null), (2, 1)", "delete from c where id = 2"), True),
+        ((*CIRCLE, "delete from p where id = 3"), True),
+        ((*CIRCLE, "delete from c where id = 1"), False),
     ],
 )
 def test_a_state_is_complete_only_if_no_cascade_can_have_changed_it(
