@@ -100,6 +100,10 @@ class Column:
 TAKES_ROWS: Final = ("drop_table", "drop_database", "truncate_table", "drop_partition", "truncate_partition")
 """Actions that remove rows without listing them in the log. The mart `schema_changes` has the same ones."""
 
+COMES_BACK: Final = "comes back"
+"""Detail of a dropped column whose name an added column gets in the same statement. Servers look for the columns of a
+key among the added ones, and the changed ones by their old names: sql/sql_table.cc, `mysql_prepare_alter_table`."""
+
 INACTIVE_RULES: Final = frozenset({"NO ACTION", "RESTRICT"})
 """Rules by which a foreign key changes no rows."""
 

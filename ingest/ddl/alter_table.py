@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default
-from ingest.ddl.column_order import behind_generated_key, without_clashes, without_columns_of_before
+from ingest.ddl.column_order import behind_generated_key, coming_back, without_clashes, without_columns_of_before
 from ingest.ddl.column_types import (
     LABELLED,
     TEXT_TYPES,
@@ -116,8 +116,7 @@ class _Parts:
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
         others = [*self._dropped, *self._changed]
-        placed = without_columns_of_before(self._placed, others, self._cursor.not_understood)
-        placed = behind_generated_key(placed)
+        placed = behind_generated_key(without_columns_of_before(self._placed, others, self._cursor.not_understood))
         columns = without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         # A key may get the name of a dropped one, wherever that is.
@@ -126,7 +125,8 @@ class _Parts:
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
-        found = [*first, *self._dropped, *columns, *self._added_keys(), *others, *last, *hashes, *self._renamed]
+        dropped = coming_back(self._dropped, columns)
+        found = [*first, *dropped, *columns, *self._added_keys(), *others, *last, *hashes, *self._renamed]
         if self.parts == 1 and found and found[0].action == "convert_character_set":
             found = [replace(found[0], detail=_CONVERSIONS[self._dialect.skips_a_conversion])]
         return found or [self._action("other", detail="nothing")]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ingest.ddl.actions import Action, Column
+from ingest.ddl.actions import COMES_BACK, Action, Column
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY
 
@@ -60,6 +60,16 @@ def without_columns_of_before(
     if any(gone[_new(one)] for one in there):
         raise not_understood("a column that exists under no other condition")
     return [one for one in added if one not in there]
+
+
+def coming_back(dropped: list[Action], columns: Iterable[Action]) -> list[Action]:
+    """Return drops of columns, with a note on those whose name an added column gets: keys with this name stay."""
+    names = {_new(one) for one in columns if one.action == "add_column"}
+    return [replace(one, detail=COMES_BACK) if _is_dropped(one) and _old(one) in names else one for one in dropped]
+
+
+def _is_dropped(action: Action) -> bool:
+    return action.action == "drop_column" and not action.detail
 
 
 def _old(action: Action) -> str:

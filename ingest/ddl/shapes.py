@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
+from ingest.ddl.actions import COMES_BACK, CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
 from ingest.ddl.key_names import named, with_added
@@ -196,8 +196,7 @@ class Shapes:
         ShapeError
             The action needs an unknown table or column, or was not understood.
         """
-        step = self._steps.get(action.action)
-        if step is not None:
+        if step := self._steps.get(action.action):
             shape = self.tables.get(_id(action))
             if shape is not None and ends_hashes(action):
                 _without_chosen_hashes(shape)
@@ -305,16 +304,15 @@ class Shapes:
         if found := self._column(action):
             shape, at = found
             dropped = shape.columns.pop(at).name
-            shape.primary_key = _without(shape.primary_key, dropped)
-            shape.keys = [kept for key in shape.keys if (kept := key.without(dropped)).columns]
+            if action.detail != COMES_BACK:
+                shape.primary_key = _without(shape.primary_key, dropped)
+                shape.keys = [kept for key in shape.keys if (kept := key.without(dropped)).columns]
 
     def _modify_column(self, action: Action) -> None:
         if found := self._column(action):
             shape, at = found
-            old, column = shape.columns[at], _with_defaults(action.columns[0], shape)
-            if lowered(old.name) in {lowered(name) for name in shape.primary_key}:
-                column = replace(column, is_nullable=False)
-            shape.columns[at] = column
+            old = shape.columns[at]
+            shape.columns[at] = column = _with_defaults(action.columns[0], shape, old.name)
             self._rename_in_keys(_id(action), old.name, column.name)
             if action.place is not None:
                 _place(shape, shape.columns.pop(at), action)
@@ -436,8 +434,10 @@ def _observed(row: Mapping[str, Any]) -> Column:
     )
 
 
-def _with_defaults(column: Column, shape: Shape) -> Column:
-    """Return a column with omitted parts of its character set and collation taken from its table."""
+def _with_defaults(column: Column, shape: Shape, old: str | None = None) -> Column:
+    """Return a column with what its definition omits: the character set of its table, NOT NULL of the primary key."""
+    if lowered(old or column.name) in map(lowered, shape.primary_key):
+        column = replace(column, is_nullable=False)
     if column.data_type not in TEXT_TYPES:
         return column
     default = shape.character_set, shape.collation

@@ -100,6 +100,7 @@ class EpochBook:
         if self._current is None:
             self._current = 0
             return self._current
+        self._assert_not_renamed(file, log_format)
         current_id, writer = self._server_ids[self._current], _writer(log_format)
         is_failover = None not in (current_id, writer) and writer != current_id
         conflict = self._returned(file, log_format) if is_failover else self._started_over(file, log_format)
@@ -110,6 +111,18 @@ class EpochBook:
         if is_failover:
             self.failovers.add(self._current)
         return self._current
+
+    def _assert_not_renamed(self, file: BinlogPath, log_format: "FormatDescription") -> None:
+        """Refuse a landed file under another name: its changes would be landed twice."""
+        for (_, name), row in self._record.files.items():
+            is_same = row["fingerprint"] == log_format.fingerprint and binlog_path(Path(name)).base != file.base
+            if is_same and row["first_event_at"] == _first_timestamp(file):
+                raise SourceIdentityError(
+                    f"{file.path} begins with the same event as {name}, which is landed: it is this file under another"
+                    " name.",
+                    hint="Give the files the names that their server gave them.",
+                    path=str(file.path),
+                )
 
     def _returned(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
         """Return an error message if the file's server already wrote an earlier epoch, else None."""

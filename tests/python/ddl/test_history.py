@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.ddl.actions import Action, Column
-from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, versions_of
+from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, shapes_after, versions_of
 from ingest.ddl.last_shown import last_shown
 from ingest.ddl.statements import actions_of
 
@@ -307,3 +307,13 @@ def test_a_statement_for_a_sequence_leaves_a_table_alone() -> None:
     created = statement("create_table", columns=(column("a", "int"),))
     dropped = replace(statement("drop_table", is_conditional=True), statement_type="DROP SEQUENCE")
     assert named([created, dropped])[1:] == [({"a": "int"}, Certainty.CERTAIN)]
+
+
+@pytest.mark.parametrize("clauses", ["drop c, add c int first", "drop c, change a c int", "drop c"])
+def test_a_key_has_the_column_that_gets_the_name_of_a_dropped_one(clauses: str) -> None:
+    texts = ("create table t (a int, b int not null, c int, primary key (b, c))", f"alter table t {clauses}")
+    actions = [action for text in texts for action in actions_of(text, T[0])]
+    shape = shapes_after(((place,), action) for place, action in enumerate(actions)).tables[T[0], "t"]
+    # A column that gets the name by CHANGE does not get the key.
+    assert shape.primary_key == (("b", "c") if "add" in clauses else ("b",))
+    assert {column.name for column in shape.columns if column.is_nullable is False} == {*shape.primary_key}

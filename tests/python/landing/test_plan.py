@@ -123,6 +123,17 @@ def test_file_that_changed_under_its_name(file: Path) -> None:
     assert epochs([file, SHOP / "binlog.000002"], record, new_epoch=True) == [1, 1]
 
 
+def test_a_landed_file_under_another_name_is_refused(file: Path, tmp_path: Path) -> None:
+    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
+    copy, other = tmp_path / "backup.000001", tmp_path / "backup.000002"
+    copy.write_bytes(DATA)
+    with pytest.raises(SourceIdentityError, match=rf"begins with the same event as {file.name}, which is landed"):
+        epochs([copy], record)
+    # The name of a server's log may change between two files.
+    other.write_bytes((SHOP / "binlog.000002").read_bytes())
+    assert epochs([other], record) == [0]
+
+
 def test_file_that_shrank(file: Path) -> None:
     record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
     file.write_bytes(DATA[:-100])
