@@ -142,14 +142,19 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
             Kind.REFUSED,
         )
     if heading.server and not plan.problems:
+        done = sum(one.is_done for one in plan.differences)
+        least = "at least " if len(plan.differences) < plan.differing else ""
+        already = f", and {least}{done:,} of these are already as the script would leave them" if done else ""
         yield Note(
             f"{subject(plan.compared, 'row', 'was', 'were')} compared with the server at {heading.server}:"
-            f" {plan.differing} differ{'s' if plan.differing == 1 else ''}."
+            f" {plan.differing:,} differ{'s' if plan.differing == 1 else ''}{already}."
         )
     if plan.is_printable:
         yield from _on_script(plan)
     else:
         yield Note(_refusal(plan), Kind.REFUSED)
+        if heading.server and plan.differing and plan.goes_on_after is not None:
+            yield Note(f"the log that was given ends with {plan.goes_on_after}, and the server has written more since.")
 
 
 def _on_script(plan: Plan) -> Iterator[Note]:

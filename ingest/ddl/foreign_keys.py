@@ -1,6 +1,6 @@
 """Foreign keys through the log: when each of them was there, and which names it and its columns had."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.ddl.actions import INACTIVE_RULES, Action, Key
@@ -60,7 +60,7 @@ class KeyInTime:
 
 
 def foreign_keys_through(events: Iterable[tuple[Place, Event]]) -> list[KeyInTime]:
-    """Return all foreign keys that snapshots and statements show, in the order in which they became known.
+    """Return all foreign keys that snapshots and statements show.
 
     A key that a snapshot shows, and no statement before it, may always have been there.
     """
@@ -70,79 +70,75 @@ def foreign_keys_through(events: Iterable[tuple[Place, Event]]) -> list[KeyInTim
             fold.observe(event)
         elif isinstance(event, Action):
             fold.apply(place[:3], event)
-    return fold.keys
+    return [*fold.ended, *(key for keys in fold.present.values() for key in keys)]
 
 
 class _Fold:
-    """The keys so far; those without an end are there at the present place."""
+    """The keys that are there at a place, by their tables, and those that ended before it."""
 
     def __init__(self) -> None:
-        self.keys: list[KeyInTime] = []
+        self.present: dict[TableId, list[KeyInTime]] = {}
+        self.ended: list[KeyInTime] = []
 
     def observe(self, seen: Observation) -> None:
         for table in seen.tables:
-            for name, key in named((seen.keys or {}).get(table, ()), table[1]):
-                if key.is_foreign:
-                    found = _key(name, _id(*table), key, None)
-                    if not any(one.until is None and one.is_same(found) for one in self.keys):
-                        self.keys.append(found)
+            keys = (seen.keys or {}).get(table, ())
+            shown = [_key(name, _id(*table), key, None) for name, key in named(keys, table[1]) if key.is_foreign]
+            there = self.present.setdefault(_id(*table), []) if shown else []
+            there += [key for key in shown if not any(one.is_same(key) for one in there)]
 
     def apply(self, place: Place, action: Action) -> None:
-        table, other = (
-            _id(action.schema_name, action.table_name),
-            _id(action.other_schema_name, action.other_table_name),
-        )
+        table = _id(action.schema_name, action.table_name)
         match action.action:
             case "create_table" | "create_select" | "create_like" if not action.is_conditional:
-                self._change(table, lambda key: replace(key, until=place))
+                self._end(place, table)
             case "drop_table":
-                self._change(table, lambda key: replace(key, until=place))
+                self._end(place, table)
             case "drop_database":
-                self.keys = [
-                    replace(key, until=place) if key.until is None and key.table[-1][0] == table[0] else key
-                    for key in self.keys
-                ]
+                for one in [one for one in self.present if one[0] == table[0]]:
+                    self._end(place, one)
             case "rename_table":
-                self.keys = [_with_table(key, table, other) if key.until is None else key for key in self.keys]
+                self._rename_table(table, _id(action.other_schema_name, action.other_table_name))
             case "rename_column" | "modify_column" if action.column_name and action.columns:
                 self._rename_column(table, lowered(action.column_name), lowered(action.columns[0].name))
         for name in action.dropped_keys:
-            self._drop(place, table, name, action)
-        self._add(place, table, action)
+            self._drop(place, table, name, is_foreign=action.detail in _DROPPING)
+        if any(key.is_foreign for key in action.keys):
+            self._add(place, table, action)
 
-    def _change(self, table: TableId, change: Callable[[KeyInTime], KeyInTime]) -> None:
-        self.keys = [change(key) if key.until is None and key.table[-1] == table else key for key in self.keys]
+    def _end(self, place: Place, table: TableId) -> None:
+        self.ended += [replace(key, until=place) for key in self.present.pop(table, [])]
+
+    def _rename_table(self, old: TableId, new: TableId) -> None:
+        if old in self.present:
+            self.present[new] = [replace(key, table=(*key.table, new)) for key in self.present.pop(old)]
+        for keys in self.present.values():
+            keys[:] = [replace(key, parent=(*key.parent, new)) if key.parent[-1] == old else key for key in keys]
 
     def _rename_column(self, table: TableId, old: str, new: str) -> None:
         if old == new:
             return
-        for at, key in enumerate(self.keys):
-            if key.until is None and key.table[-1] == table:
-                key = replace(key, columns=_with_name(key.columns, old, new))
-            if key.until is None and key.parent[-1:] == (table,):
-                key = replace(key, parent_columns=_with_name(key.parent_columns, old, new))
-            self.keys[at] = key
+        for child, keys in self.present.items():
+            for at, key in enumerate(keys):
+                columns = _with_name(key.columns, old, new) if child == table else key.columns
+                is_parent = key.parent[-1] == table
+                parent_columns = _with_name(key.parent_columns, old, new) if is_parent else key.parent_columns
+                keys[at] = replace(key, columns=columns, parent_columns=parent_columns)
 
-    def _drop(self, place: Place, table: TableId, name: str, action: Action) -> None:
-        is_known = False
-        for at, key in enumerate(self.keys):
-            if key.until is None and key.table[-1] == table and lowered(key.name) == lowered(name):
-                self.keys[at], is_known = replace(key, until=place), True
-        if not is_known and action.detail in _DROPPING and not action.is_conditional:
-            self.keys.append(KeyInTime(name, (table,), until=place))
+    def _drop(self, place: Place, table: TableId, name: str, *, is_foreign: bool) -> None:
+        there = self.present.get(table, [])
+        dropped = [key for key in there if lowered(key.name) == lowered(name)]
+        there[:] = [key for key in there if key not in dropped]
+        self.ended += [replace(key, until=place) for key in dropped]
+        if is_foreign and not dropped:
+            self.ended.append(KeyInTime(name, (table,), until=place))
 
     def _add(self, place: Place, table: TableId, action: Action) -> None:
+        there = self.present.setdefault(table, [])
         new = [key for key in action.keys if key.is_foreign]
-        if not new:
-            return
-        there = [
-            Key(key.name, (), referenced_table_name="")
-            for key in self.keys
-            if key.until is None and key.table[-1] == table
-        ]
-        names = [name for name, _ in named([*there, *new], table[1])][len(there) :]
-        for name, key in zip(names, new, strict=True):
-            self.keys.append(_key(name, table, key, place))
+        taken = [Key(key.name, (), referenced_table_name="") for key in there]
+        names = [name for name, _ in named([*taken, *new], table[1])][len(taken) :]
+        there += [_key(name, table, key, place) for name, key in zip(names, new, strict=True)]
 
 
 def _key(name: str, table: TableId, key: Key, since: Place | None) -> KeyInTime:
@@ -156,14 +152,6 @@ def _key(name: str, table: TableId, key: Key, since: Place | None) -> KeyInTime:
         (key.update_rule or "NO ACTION").upper(),
         since,
     )
-
-
-def _with_table(key: KeyInTime, old: TableId, new: TableId) -> KeyInTime:
-    if key.table[-1] == old:
-        key = replace(key, table=(*key.table, new))
-    if key.parent[-1:] == (old,):
-        key = replace(key, parent=(*key.parent, new))
-    return key
 
 
 def _with_name(columns: Sequence[tuple[str, ...]], old: str, new: str) -> tuple[tuple[str, ...], ...]:

@@ -128,6 +128,8 @@ class Log:
         Sentences on the index of files: which sidecars were not used, and how much was read.
     unindexed
         Returns the same log, of the whole files; None if their index was not used.
+    histories
+        The landed evidence for the definitions of tables, by source, as far as it was read.
     read_tables
         The tables of which it has all rows, `schema.table` or a name in any schema, in lower case; None: all tables.
     """
@@ -147,6 +149,7 @@ class Log:
     documents: "DocumentsOfFiles | None" = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
+    histories: "dict[str, SchemaHistory]" = field(default_factory=dict, repr=False, compare=False)
     read_tables: frozenset[str] | None = None
 
     @classmethod

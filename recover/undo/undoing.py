@@ -146,6 +146,7 @@ def planned(
                 )
             if log.goes_on_after is not None:
                 plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
+                plan.goes_on_after = log.goes_on_after
             yield planner, plan, heading
 
 

@@ -70,6 +70,8 @@ class Plan:
         Reasons that concern the plan as a whole.
     warnings
         What the plan does not contain.
+    goes_on_after
+        The last file, if the server went on in files that were not given.
     drops_values
         Whether the selection changed columns that the tables do not have any more.
     baselines
@@ -97,6 +99,7 @@ class Plan:
     problems: list[str] = field(default_factory=list)
     in_the_way: list[Obstacle] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    goes_on_after: str | None = None
     drops_values: bool = False
     left: LeftRows = field(default_factory=LeftRows, repr=False, compare=False)
     order: tuple[Verb, ...] | None = None

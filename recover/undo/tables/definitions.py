@@ -184,8 +184,10 @@ def history_of(log: Log, source_id: str) -> "SchemaHistory":
 
     if log.history is not None:
         return log.history
-    home = log.home or Path()
-    return SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
+    if source_id not in log.histories:
+        home = log.home or Path()
+        log.histories[source_id] = SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
+    return log.histories[source_id]
 
 
 def keys_in_time(log: Log, source_id: str) -> "list[KeyInTime]":
@@ -193,6 +195,9 @@ def keys_in_time(log: Log, source_id: str) -> "list[KeyInTime]":
     from ingest.ddl.foreign_keys import KeyInTime, foreign_keys_through
     from ingest.ddl.letter_case import lowered
 
+    # Reading the evidence of a large home takes seconds.
+    if log.history is None and log.copies is None and not _may_cascade(log, source_id):
+        return []
     if log.copies is None:
         return foreign_keys_through(history_of(log, source_id).evidence())
     return [
@@ -207,6 +212,21 @@ def keys_in_time(log: Log, source_id: str) -> "list[KeyInTime]":
         )
         for key in Definitions.of_cluster(source_id, log.copies.cluster).foreign_keys
     ]
+
+
+def _may_cascade(log: Log, source_id: str) -> bool:
+    """Return whether a snapshot or a statement in a landed log may show a foreign key that changes rows."""
+    found = log.connection.execute(
+        r"""select 1 from binloom.foreign_keys where source_id = $source and is_cascading
+        union all
+        select 1 from binloom.schema_changes where source_id = $source and (
+            (regexp_matches(sql_text, 'references', 'i') and regexp_matches(sql_text, '\b(cascade|set)\b', 'i'))
+            or (regexp_matches(sql_text, '\bdrop\b', 'i') and regexp_matches(sql_text, '\b(foreign|constraint)\b', 'i'))
+        )
+        limit 1""",
+        {"source": source_id},
+    )
+    return found.fetchone() is not None
 
 
 def former_keys(

@@ -1,0 +1,55 @@
+"""Foreign keys through the log: their ranges, and their names."""
+
+from ingest.ddl.foreign_keys import KeyInTime, foreign_keys_through
+from ingest.ddl.history import Event, Observation
+from ingest.ddl.statements import actions_of
+
+P = "create table p (id int primary key)"
+C = "create table c (id int, r int, foreign key (r) references p (id) on delete cascade)"
+SHOWN = Observation({("d", "c"): []}, keys={("d", "c"): [key for one in actions_of(C, "d") for key in one.keys]})
+
+
+def through(*told: str | Observation) -> list[KeyInTime]:
+    """Return the foreign keys of statements and snapshots; each is at its number, counted from 0."""
+    events: list[tuple[tuple[int, ...], Event]] = []
+    for place, one in enumerate(told):
+        actions = actions_of(one, "d") if isinstance(one, str) else [one]
+        events += [((place, number), action) for number, action in enumerate(actions)]
+    return [
+        KeyInTime(**{**vars(key), "since": key.since and key.since[:1], "until": key.until and key.until[:1]})
+        for key in foreign_keys_through(events)
+    ]
+
+
+def test_a_key_is_there_from_its_statement_to_the_one_that_drops_it() -> None:
+    (key,) = through(P, C, "alter table c drop foreign key C_ibfk_1")
+    assert (key.name, key.table, key.parent) == ("c_ibfk_1", (("d", "c"),), (("d", "p"),))
+    assert (key.delete_rule, key.update_rule, key.is_cascading) == ("CASCADE", "NO ACTION", True)
+    assert (key.since, key.until) == ((1,), (2,))
+    for end in ("drop table c", "drop database d", "create or replace table c (id int)"):
+        assert [key.until for key in through(P, C, end)] == [(2,)]
+    assert [key.until for key in through(P, C, "create table if not exists c (id int)", "drop table other")] == [None]
+
+
+def test_a_key_is_followed_to_other_names() -> None:
+    (key,) = through(
+        P, C, "rename table c to x, p to y", "alter table x rename column r to s", "alter table y change id i int"
+    )
+    assert (key.table, key.parent) == ((("d", "c"), ("d", "x")), (("d", "p"), ("d", "y")))
+    assert (key.columns, key.parent_columns) == ((("r", "s"),), (("id", "i"),))
+
+
+def test_a_snapshot_shows_a_key_once() -> None:
+    assert [key.since for key in through(P, C, SHOWN)] == [(1,)]
+    assert [key.since for key in through(SHOWN, SHOWN)] == [None]
+    other = "alter table c drop foreign key c_ibfk_1, add constraint c_ibfk_1 foreign key (r) references p (id)"
+    assert [(key.since, key.until, key.is_cascading) for key in through(C, other)] == [
+        ((0,), (1,), True),
+        ((1,), None, False),
+    ]
+
+
+def test_a_key_that_only_its_drop_shows_may_be_any() -> None:
+    (key,) = through("alter table c drop foreign key f")
+    assert (key.name, key.parent, key.is_cascading, key.until) == ("f", (), True, (0,))
+    assert through("alter table c drop index i") == []
