@@ -49,14 +49,14 @@ def without_columns_of_before(
     Parameters
     ----------
     added
-        The columns that the statement adds.
+        The columns that the statement adds or moves.
     others
         Its other changes of columns.
     not_understood
         Makes the error for a column that may or may not have been there.
     """
     gone = {_old(one): one.is_conditional for one in others if one.action == "drop_column" or _is_renamed(one)}
-    there = [one for one in added if one.is_conditional and not one.detail and _new(one) in gone]
+    there = [one for one in added if _is_conditional_addition(one) and _new(one) in gone]
     if any(gone[_new(one)] for one in there):
         raise not_understood("a column that exists under no other condition")
     return [one for one in added if one not in there]
@@ -66,6 +66,10 @@ def coming_back(dropped: list[Action], columns: Iterable[Action]) -> list[Action
     """Return drops of columns, with a note on those whose name an added column gets: keys with this name stay."""
     names = {_new(one) for one in columns if one.action == "add_column"}
     return [replace(one, detail=COMES_BACK) if _is_dropped(one) and _old(one) in names else one for one in dropped]
+
+
+def _is_conditional_addition(action: Action) -> bool:
+    return action.action == "add_column" and action.is_conditional and not action.detail
 
 
 def _is_dropped(action: Action) -> bool:

@@ -507,6 +507,11 @@ OF_MARIADB = [
         ],
     ),
     ("drop sequence if exists s", ["drop_table d.s ?"]),
+    (
+        "alter table t change if exists a b int first, drop b",
+        ["drop_column d.t [b]", "modify_column d.t [a] b int(11) first ?"],
+    ),
+    ("alter table t add if not exists b int first, drop b", ["drop_column d.t [b]"]),
     ("alter sequence s restart 50", ["other d.s <alter sequence>"]),
     (
         "create or replace definer=`a`@`b` trigger if not exists tr after update on t for each row begin end",
