@@ -176,7 +176,7 @@ def test_a_browser_shows_it_without_a_complaint(damage: Path, tmp_path: Path) ->
     ("words", "needle"),
     [
         ((*DAMAGE, *FILES), "A report is a file"),
-        (("--table", "shop.orders", "--key", "999999", *FILES, "-o", "incident.html"), "Nothing is selected"),
+        (("--table", "shop.orders", "--key", "999999", *FILES, "-o", "incident.html"), "No row change is selected"),
         (("--table", "shop.nothing", *FILES, "-o", "incident.html"), "no table 'shop.nothing'"),
         ((*DAMAGE, *FILES, "-o", "/nonexistent/incident.html"), "/nonexistent"),
     ],
