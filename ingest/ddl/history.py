@@ -238,11 +238,9 @@ class _Fold:
             self._fill_character_sets(table, rows)
         columns = (row for rows in tables.values() for row in rows)
         self._shapes.observe(columns, seen.defaults, seen.keys, has_place=seen.has_place)
+        certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
         for table in tables:
             self._carry_back(table, Evidence(seen.snapshot_id))
-            # A snapshot that agrees with what is certain makes it no less so.
-            is_certain = seen.has_place or self._known.get(table, (None,))[0] is Certainty.CERTAIN
-            certainty = Certainty.CERTAIN if is_certain else Certainty.ASSUMED
             self._know(table, certainty, Evidence(seen.snapshot_id))
             self._note(place, table, is_observed=True)
 

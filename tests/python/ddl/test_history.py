@@ -291,18 +291,6 @@ def test_a_snapshot_shows_a_statement_only_with_its_order_of_columns(action: Act
     assert shown == ((1,) if is_shown else ())
 
 
-def test_a_snapshot_that_agrees_makes_nothing_less_certain() -> None:
-    other = ("s", "other")
-    created = statement("create_table", columns=(column("a", "int"), column("b", "int")))
-    second = statement("create_table", other, columns=(column("b", "int"), column("a", "int")))
-    swapped = statement("rename_table", other, other_schema_name=T[0], other_table_name=T[1])
-    snapshot = replace(seen(a="int", b="int"), has_place=False)
-    events = [second, created, snapshot, statement("drop_table"), swapped]
-    assert named(events)[-1] == ({"b": "int", "a": "int"}, Certainty.CERTAIN)
-    assert (None, Certainty.CERTAIN) in named(events)
-    assert {certainty for columns, certainty in named(events[:3])[1:] if columns} == {Certainty.CERTAIN}
-
-
 def test_a_statement_for_a_sequence_leaves_a_table_alone() -> None:
     created = statement("create_table", columns=(column("a", "int"),))
     dropped = replace(statement("drop_table", is_conditional=True), statement_type="DROP SEQUENCE")

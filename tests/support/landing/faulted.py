@@ -41,11 +41,11 @@ def main() -> None:
             merge_logs(landing)
 
 
-def land(home: Path, is_over: Path | None = None, first: int = 0) -> None:
-    """Land the sample from one of its files on; create a file when it is landed."""
+def land(home: Path, is_over: Path | None = None) -> None:
+    """Land the sample; create a file when it is landed."""
     # Commits are frequent, so that a kill may find some segments committed and others not.
     run.COMMIT_SECONDS, run.COMMIT_SEGMENTS = 0.0, 2
-    ingest(SOURCE, find_binlogs(SHOP)[first:], IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
+    ingest(SOURCE, find_binlogs(SHOP), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
     if is_over is not None:
         is_over.touch()
 
