@@ -23,20 +23,20 @@ def needed_tables(tables: Collection[str], history: "SchemaHistory") -> frozense
         return None
     names, evidence = {table.lower() for table in tables}, history.evidence()
     for former, name in reversed(renames(evidence)):
-        if _are_named(name, names):
-            names.add(former)
+        if _are_named(_text(*name), names):
+            names.add(_text(*former))
     keys = [key for key in foreign_keys_through(evidence) if key.is_cascading]
     while more := {_text(*parent) for key in keys if _has_name(key, names) for parent in key.parent} - names:
         names |= more
     return frozenset(names)
 
 
-def renames(evidence: "Evidence") -> list[tuple[str, str]]:
-    """Return the names before and after each RENAME TABLE, in lower case, in the order of the log."""
+def renames(evidence: "Evidence") -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Return schema and name before and after each RENAME TABLE, in lower case, in the order of the log."""
     from ingest.ddl.actions import Action
 
     return [
-        (_text(event.schema_name, event.table_name), _text(event.other_schema_name, event.other_table_name))
+        (_lower(event.schema_name, event.table_name), _lower(event.other_schema_name, event.other_table_name))
         for _, event in evidence
         if isinstance(event, Action) and event.action == "rename_table"
     ]
@@ -51,5 +51,9 @@ def _are_named(name: str, names: Collection[str]) -> bool:
     return name in names or name.partition(".")[2] in names
 
 
-def _text(schema: str | None, table: str | None) -> str:
-    return f"{schema or ''}.{table or ''}".lower()
+def _lower(schema: str | None, table: str | None) -> tuple[str, str]:
+    return (schema or "").lower(), (table or "").lower()
+
+
+def _text(schema: str, table: str) -> str:
+    return f"{schema}.{table}".lower()

@@ -64,7 +64,7 @@ def rest_of_undo(filters: Filters, log: Log, *, with_cascades: bool = False) -> 
         # All files are read, and then tell the error.
         return [Rest()]
     names = {_lower(name) for _, *name in rows}
-    renames = [(_name(former), _name(later)) for former, later in renames_of(history_of(log, source_id).evidence())]
+    renames = renames_of(history_of(log, source_id).evidence())
     keys = _keys(definitions)
     names = _with_other_names(names, renames)
     if with_cascades:
@@ -89,11 +89,6 @@ def _keys(definitions: Definitions) -> tuple[ForeignKey, ...]:
 def _lower(name: Iterable[str]) -> TableName:
     schema, table = name
     return schema.lower(), table.lower()
-
-
-def _name(text: str) -> TableName:
-    schema, _, table = text.partition(".")
-    return schema, table
 
 
 def _text(name: TableName) -> str:

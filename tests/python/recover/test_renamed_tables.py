@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from ingest.ddl.statements import actions_of
 from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.retention.erased import find
 from recover.sources.log import Log
+from recover.sources.needed_tables import renames
 from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.named_table import find_table
 from recover.timeline.names import later_name, periods_of
@@ -153,3 +155,8 @@ def test_rows_of_baselines_under_former_names_are_found_for_an_erasure(file: tup
     found = find(log.connection, table, ["3"])
     assert found.erasure.baseline_rows == {("before", "named", "a"): {1}, ("after", "named", "c"): {4}}
     assert found.keys == ("1", "3") and found.erasure.row_events == 4
+
+
+def test_names_with_a_dot_stay_schema_and_table() -> None:
+    actions = actions_of("rename table `a.b`.t to c.`d.e`", None)
+    assert renames([((place,), action) for place, action in enumerate(actions)]) == [(("a.b", "t"), ("c", "d.e"))]
