@@ -105,8 +105,9 @@ def planned_undo(
     json_as_text: bool = False,
 ) -> Iterator[PlannedUndo]:
     """Give the undo of what filters select; parameters and errors are those of `planned`."""
-    for option in ["--with-cascades"] * with_cascades + ["--with-dependents"] * (options.mode is Mode.DEPENDENTS):
-        if rows_only:
+    of_whole = {"--with-cascades": with_cascades, "--with-dependents": options.mode is Mode.DEPENDENTS}
+    for option, is_given in of_whole.items():
+        if rows_only and is_given:
             raise UsageError(f"{option} needs whole transactions.", hint="Leave out --rows-only.")
     heard = NoteList()
     with planned(

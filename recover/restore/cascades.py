@@ -15,6 +15,7 @@ from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
 from recover.sources.files import SOURCE
 from recover.timeline.as_of import Moment
+from recover.timeline.cascades import EQUAL_LETTERS
 from recover.timeline.events import Effect
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of
@@ -245,8 +246,5 @@ def _may_be_equal(place: int) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return an expression that is equal for texts that a collation may take for equal.
-
-    Swedish collations take v and w for equal, Lithuanian ones i and y.
-    """
-    return f"translate(strip_accents(lower(rtrim({text}))), 'wy', 'vi')"
+    """Return an expression that is equal for texts that a collation may take for equal."""
+    return f"translate(strip_accents(lower(rtrim({text}))), {', '.join(map(literal, EQUAL_LETTERS))})"

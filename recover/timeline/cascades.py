@@ -17,7 +17,15 @@ from recover.sources.engine import literal
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
+from recover.timeline.table_log import (
+    Rows,
+    changes_of,
+    columns_of,
+    events_of,
+    events_since,
+    has_moved_keys,
+    shows_all_rows,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,7 +36,7 @@ Values = tuple[str, ...]
 _MOST_LOST: Final = 100_000
 """Values of one foreign key that are kept in memory."""
 # Letters that some collations take for equal: Swedish v and w, Lithuanian i and y.
-_EQUAL_LETTERS: Final = str.maketrans("wy", "vi")
+EQUAL_LETTERS: Final = ("wy", "vi")
 
 
 @dataclass(frozen=True)
@@ -184,8 +192,7 @@ class CascadeFinder:
         connection, until = self.connection, self.until
         baseline, known = baseline_of(connection, table, until), columns_of(connection, table)
         events = events_since(connection, table, events_of(connection, table, until), baseline, until)
-        emptied = [place for place, event in enumerate(events) if event.effect is Effect.EMPTIES]
-        if not emptied or any(event.effect is not Effect.ALTERS for event in events[emptied[-1] + 1 :]):
+        if not shows_all_rows(events):
             # Rows that the log does not show may be gone, too.
             return True
         rows = Rows(beginning=baseline)
@@ -251,8 +258,10 @@ class _Parents:
                 # Events of both tables are told of the table itself.
                 if event.effect in (Effect.OBSCURES, Effect.REPLACES) and event.place not in own and not is_renamed:
                     return f"the log does not show all changes of {table} because of {event}"
-        if not self._has(self._losing()):
+        if not self._have_lost_any:
             return None
+        if self._has(f"{self._losing()} offset {_MOST_LOST}"):
+            return f"more than {_MOST_LOST:,} {self.losses}"
         if not key.parent_columns or not all(self._names):
             return f"{self.losses}, and the columns that the foreign key refers to are not known"
         if self._has_other_labels():
@@ -270,17 +279,15 @@ class _Parents:
 
     def lost_values(self) -> dict[Values, list[TableEvent]] | None:
         """Return the values that the parents lost, with the changes that took them; None if they cannot be compared."""
-        if not self._has(self._losing()):
+        if not self._have_lost_any:
             return {}
         before = ", ".join(
             f"coalesce({', '.join(f'row_before[{literal(name)}]' for name in names)})" for names in self._names
         )
         rows = self.finder.connection.execute(
             "select epoch, file_sequence, start_pos, binlog_file, event_type, gtid, thread_id,"
-            f" schema_name || '.' || table_name, [{before}] from ({self._losing()}) limit {_MOST_LOST + 1}"
+            f" schema_name || '.' || table_name, [{before}] from ({self._losing()})"
         ).fetchall()
-        if len(rows) > _MOST_LOST:
-            return None
         found: dict[Values, list[TableEvent]] = {}
         for epoch, sequence, position, file, event_type, gtid, thread_id, parent, values in rows:
             # No row refers to NULL.
@@ -298,6 +305,11 @@ class _Parents:
 
     def _has(self, query: str) -> bool:
         return self.finder.connection.execute(f"{query} limit 1").fetchone() is not None
+
+    @cached_property
+    def _have_lost_any(self) -> bool:
+        """Whether rows of the parent were deleted, or got another key, while the foreign key was there."""
+        return self._has(self._losing())
 
     @cached_property
     def _names(self) -> list[list[str]]:
@@ -362,5 +374,6 @@ def _types(connection: "DuckDBPyConnection", table: Table) -> dict[str, str]:
 
 def _comparable(values: Iterable[str]) -> Values | None:
     """Return what is equal for values that a server may take for equal; None if only the server knows which are."""
-    texts = tuple(value.lower().rstrip(" ").translate(_EQUAL_LETTERS) for value in values)
+    letters = str.maketrans(*EQUAL_LETTERS)
+    texts = tuple(value.lower().rstrip(" ").translate(letters) for value in values)
     return texts if all(text.isascii() and text.isprintable() for text in texts) else None

@@ -192,6 +192,12 @@ def events_since(
     return sorted([*baseline.events, *since, *unread], key=lambda event: event.place)
 
 
+def shows_all_rows(events: Sequence[TableEvent]) -> bool:
+    """Return whether the log has all rows of a table: `events` are all since it was empty, and none hides a change."""
+    emptied = max((place for place, one in enumerate(events) if one.effect is Effect.EMPTIES), default=None)
+    return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
+
+
 def _unread_prepared(connection: "DuckDBPyConnection", source_id: str, until: Place | None) -> list[TableEvent]:
     """Return the commits before a place of prepared transactions whose changes the log lacks: those of any table.
 

@@ -32,7 +32,7 @@ from recover.undo.select.masked import masked_obstacles
 from recover.undo.select.obstacles import harms, obstacles, rules_that_ran, warnings
 from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
-from recover.undo.select.selected import EmptySelectionError, Selected, first_selected, is_selected, select
+from recover.undo.select.selected import EmptySelectionError, Selected, first_place, is_selected, select
 from recover.undo.select.statements_within import statements_within
 from recover.undo.tables.definitions import Definitions, former_keys
 from recover.undo.tables.table import ForeignKey, TableName
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_WITHOUT_CASCADES: Final = (
+    "Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from a dump and"
+    " the log."
+)
 _UNKNOWN_CHILDREN: Final = (
     "rows that a foreign key deletes or changes with a deleted row, if its table is older than the log: only --against"
     " or a schema snapshot shows such keys"
@@ -99,12 +103,12 @@ def planned(
         definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
         _assert_known(options, selected, definitions)
         assert_read(log, selected.tables, definitions)
-        first = Place(*min(first_selected(connection, selected, name) for name in selected.tables)[:3])
+        first = first_place(connection, selected)
         former = former_keys(log, selected.source_id, first, {*definitions.tables, *selected.tables})
         missing: dict[TableName, int] = {}
         if with_cascades:
             _assert_present(connection, selected, former)
-            missing = _add_cascades(connection, selected, definitions)
+            missing = _add_cascades(connection, selected, definitions, first)
             selected = select(connection, condition)
         masks = masked_tables(log, selected.source_id)
 
@@ -169,18 +173,16 @@ def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former
     for key, _ in rules_that_ran(connection, selected, former):
         raise UsageError(
             f"The cascades cannot be followed: foreign key {key.name} of {'.'.join(key.table)} was dropped since.",
-            hint="Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from"
-            " a dump and the log.",
+            hint=_WITHOUT_CASCADES,
         )
 
 
 def _add_cascades(
-    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions
+    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, first: Place
 ) -> dict[TableName, int]:
     cuts: dict[TableName, list[Place]] = {}
     emptied: dict[TableName, list[Place]] = {}
     baselines: dict[TableName, Baseline] = {}
-    first = Place(*min(first_selected(connection, selected, name) for name in selected.tables)[:3])
     beginnings = Beginnings(connection, selected.source_id)
     for name in {key.table for key in cascading_keys(definitions, selected.tables)}:
         for event in events_of(connection, LoggedTable(selected.source_id, *name)):
@@ -195,8 +197,7 @@ def _add_cascades(
     except CascadeError as error:
         raise UsageError(
             f"The cascades cannot be followed: {error}.",
-            hint="Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from"
-            " a dump and the log.",
+            hint=_WITHOUT_CASCADES,
         ) from None
 
 

@@ -12,10 +12,10 @@ from recover.selection.catalog import TableVersion
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
-from recover.timeline.table_log import events_of, events_since
+from recover.timeline.table_log import events_of, events_since, shows_all_rows
 from recover.undo.options import Direction
 from recover.undo.select.altered import Altered
-from recover.undo.select.selected import Selected, first_selected, is_selected
+from recover.undo.select.selected import Selected, first_place, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.stale import changed_since_snapshot
 from recover.undo.tables.table import ForeignKey, Table, TableName
@@ -108,7 +108,7 @@ def warnings(
                 waiting.append(key)
     if not found:
         return
-    first = Place(*min(first_selected(connection, selected, one) for one in selected.tables)[:3])
+    first = first_place(connection, selected)
     for key, rules in found.items():
         if cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
             continue
@@ -126,8 +126,7 @@ def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until:
     """Return whether the log has all rows of a table up to a place, since it was empty or since a baseline."""
     baseline = baseline_of(connection, table, until)
     events = events_since(connection, table, events_of(connection, table, until), baseline, until)
-    emptied = max((place for place, one in enumerate(events) if one.effect is Effect.EMPTIES), default=None)
-    return emptied is not None and all(one.effect is Effect.ALTERS for one in events[emptied + 1 :])
+    return shows_all_rows(events)
 
 
 def rules_that_ran(

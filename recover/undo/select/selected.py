@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
+from recover.timeline.events import Place
 from recover.undo.select.unaffected import leave_rolled_back, leave_taken_back, sequences_among
 from recover.undo.tables.table import TableName
 
@@ -158,6 +159,11 @@ def described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
     (filtered,) = chosen or (0,)
     changes = sum(tables.values())
     return Selected(source, transactions, changes, tables, is_whole, rolled_back, sequences, filtered=filtered)
+
+
+def first_place(connection: "DuckDBPyConnection", selected: Selected) -> Place:
+    """Return the place of the first selected change of all tables."""
+    return Place(*min(first_selected(connection, selected, name) for name in selected.tables)[:3])
 
 
 def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: TableName) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from recover.timeline import cascades
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.in_process import binloom_here
@@ -336,3 +337,18 @@ def test_rows_below_a_cascade_that_is_logged_are_certain(mysql_server: Server) -
         ):
             cursor.execute(statement)
     assert "1 row, complete" in asked("state", "cascading.c", log=mysql_server.flush())
+
+
+def test_more_losses_than_fit_into_memory_leave_all_rows_uncertain(
+    mariadb_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = CHILD.format(columns="", key="r", parent="id", rule="on delete cascade")
+    rows = ("insert into cascading.p (id) values (1), (2), (3)", "insert into cascading.c values (1, 3)")
+    log = story(mariadb_server, child, *rows, "delete from cascading.p where id < 3")
+    for most, is_complete in ((2, True), (1, False)):
+        monkeypatch.setattr(cascades, "_MOST_LOST", most)
+        state = asked("state", "cascading.c", log=log)
+        assert ("1 row, complete" in state, "more than 1 rows of cascading.p were deleted" in state) == (
+            is_complete,
+            not is_complete,
+        )
