@@ -1,17 +1,24 @@
 """Where a snapshot without a position belongs in a log: behind the statements whose outcome it shows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ingest.ddl.actions import Action
 from ingest.ddl.history import BEGINNING, Place
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY, Shape, TableId
 
+_CHANGES_COLUMNS: Final = frozenset(
+    {
+        *("create_table", "create_like", "create_select", "add_column", "modify_column", "rename_column"),
+        *("drop_column", "add_primary_key", "drop_primary_key", "convert_character_set"),
+    }
+)
+
 
 def last_shown(
     table: TableId,
-    columns: Sequence[Mapping[str, Any]],
+    tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
     actions: Sequence[tuple[Place, Action]],
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> Place:
@@ -22,18 +29,87 @@ def last_shown(
 
     Parameters
     ----------
-    table, columns
-        A table of the snapshot, and its rows of `schema_columns` there.
+    table
+        A table of the snapshot.
+    tables
+        Rows of `schema_columns` by table, of all tables of the snapshot.
     actions
         Statements of the log with their positions, in order.
     is_same
         Tells whether two rows of `schema_columns` define columns whose values read the same.
     """
-    names = {lowered(row["column_name"]): row for row in columns}
-    for place, action in reversed(actions):
-        if _shows(table, names, action, is_same):
+    names = _by_name(tables[table])
+    for number in reversed(range(len(actions))):
+        place, action = actions[number]
+        if _made_by_rename(action) == table:
+            is_shown = _shows_renames(tables, actions, number, is_same)
+        else:
+            is_shown = _shows(table, names, action, is_same)
+        if is_shown:
             return place
     return BEGINNING
+
+
+def _shows_renames(
+    tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
+    actions: Sequence[tuple[Place, Action]],
+    number: int,
+    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
+) -> bool:
+    """Return whether the tables to which a statement gave their names look like those that it renamed.
+
+    The number is that of one of its actions. One statement can exchange the names of two tables.
+    """
+    statement = actions[number][0][:-1]
+    for at, (place, action) in enumerate(actions):
+        made = _made_by_rename(action)
+        if made is not None and made in tables and place[:-1] == statement:
+            names = _by_name(tables[made])
+            if not _shows_renamed(_table_of(action), names, tables, actions, at, is_same):
+                return False
+    return True
+
+
+def _shows_renamed(
+    former: TableId,
+    names: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
+    actions: Sequence[tuple[Place, Action]],
+    number: int,
+    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
+) -> bool:
+    """Return whether these columns may be those of a table that an action, by its number, gave its name.
+
+    A table of another name may have had this name before, and the snapshot may show that one: tools that change a
+    table without a lock prepare a copy, and exchange the names at the end.
+    """
+    is_made_again = any(former in (_made_by_rename(one), _created_by(one)) for _, one in actions[number + 1 :])
+    if former in tables and not is_made_again:
+        return False
+    for earlier in reversed(range(number)):
+        action = actions[earlier][1]
+        if _made_by_rename(action) == former:
+            return _shows_renamed(_table_of(action), names, tables, actions, earlier, is_same)
+        if _table_of(action) == former and action.action in _CHANGES_COLUMNS:
+            return _shows(former, names, action, is_same)
+    return True
+
+
+def _by_name(columns: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {lowered(row["column_name"]): row for row in columns}
+
+
+def _table_of(action: Action) -> TableId:
+    return action.schema_name or "", action.table_name or ""
+
+
+def _made_by_rename(action: Action) -> TableId | None:
+    is_rename = action.action == "rename_table" and action.other_table_name is not None
+    return (action.other_schema_name or "", action.other_table_name or "") if is_rename else None
+
+
+def _created_by(action: Action) -> TableId | None:
+    return _table_of(action) if action.action.startswith("create_") else None
 
 
 def _shows(
@@ -43,11 +119,7 @@ def _shows(
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> bool:
     """Return whether these columns of a table look like the result of an action that changes its definition."""
-    if action.action in ("rename_table", "create_like") and action.other_table_name is not None:
-        made = (action.other_schema_name or "", action.other_table_name)
-        if action.action == "rename_table":
-            return made == table
-    if (action.schema_name or "", action.table_name or "") != table:
+    if _table_of(action) != table:
         return False
     defined = list(Shape([*action.columns]).column_rows(table))
     has_defined = bool(defined) and all(

@@ -325,7 +325,7 @@ class SchemaHistory:
         unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
         latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
         for table, (snapshot, rows) in latest.items():
-            shown = last_shown(table, rows, actions, _reads_the_same)
+            shown = last_shown(table, snapshot.tables, actions, _reads_the_same)
             place = (*shown[:3], _SNAPSHOT) if shown else BEGINNING
             defaults = [row for row in snapshot.defaults if row["table_name"] in (None, table[1])]
             defaults = [row for row in defaults if row["schema_name"] == table[0]]

@@ -52,11 +52,18 @@ _TABLES_SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Rows of a table that a selection lacks, because they cannot be named or read with certainty."""
+    """Rows of a table that a selection lacks, because they cannot be named or read with certainty.
+
+    Attributes
+    ----------
+    detail
+        The finding for one of the rows.
+    """
 
     table: str
     reason: str
     rows: int
+    detail: str = ""
 
     def __str__(self) -> str:
         return f"{self.rows} of {self.table} ({self.reason.replace('_', ' ')})"
@@ -351,7 +358,13 @@ class Log:
         if self.snapshot is not None:
             given = {f"{row['schema_name']}.{row['table_name']}" for row in self.snapshot.columns}
             hint = "The definitions that were given do not fit them: give those of the time at which the rows changed."
-            if not any(one.table in given for one in missing):
+            uncertain = [one for one in missing if one.reason == "value_uncertain"]
+            if uncertain == missing:
+                hint = (
+                    f"The definitions that were given do not tell how to read values of {missing[0].table}:"
+                    f" {missing[0].detail}. Those of a server do: --schema-from HOST."
+                )
+            elif not any(one.table in given for one in missing):
                 hint = "The definitions that were given do not have these tables: give those of a server that has them."
         elif not self.is_landed:
             hint = (
@@ -375,15 +388,15 @@ class Log:
         from sqlglot import exp
 
         query = (
-            exp.select("source_id", "schema_name", "table_name", "reason", "count(*)")
+            exp.select("source_id", "schema_name", "table_name", "reason", "count(*)", "min(detail)")
             .from_("binloom.quarantined_row_events")
             .where(place_condition(filters))
             .group_by("source_id", "schema_name", "table_name", "reason")
             .order_by("schema_name", "table_name", "reason")
         )
         return [
-            Quarantined(f"{schema}.{table}" if table else "unknown tables", reason, rows)
-            for _, schema, table, reason, rows in self.rows(query)
+            Quarantined(f"{schema}.{table}" if table else "unknown tables", reason, rows, detail or "")
+            for _, schema, table, reason, rows, detail in self.rows(query)
             if is_filtered_table(filters, schema or "", table or "")
         ]
 

@@ -241,7 +241,7 @@ def test_a_snapshot_without_a_position_is_behind_the_last_statement_that_it_show
     ]
 
     def place(**columns: str) -> Any:
-        return last_shown(T, rows(T, **columns), actions, is_same)
+        return last_shown(T, {T: rows(T, **columns)}, actions, is_same)
 
     assert place(e="enum('x')") == ()
     assert place(e="enum('x','y')") == (1,)
@@ -251,9 +251,37 @@ def test_a_snapshot_without_a_position_is_behind_the_last_statement_that_it_show
 
 def test_statements_of_other_tables_tell_nothing_of_where_it_was_taken() -> None:
     actions = [((1,), statement("modify_column", U, column_name="a", columns=(column("a", "int"),)))]
-    assert last_shown(T, rows(T, a="int"), actions, is_same) == ()
+    assert last_shown(T, {T: rows(T, a="int")}, actions, is_same) == ()
     created = [((1,), statement("rename_table", U, other_schema_name="s", other_table_name="t"))]
-    assert last_shown(T, rows(T, a="int"), created, is_same) == (1,)
+    assert last_shown(T, {T: rows(T, a="int")}, created, is_same) == (1,)
+
+
+def renamed_to(table: tuple[str, str], other: tuple[str, str]) -> Action:
+    return statement("rename_table", table, other_schema_name=other[0], other_table_name=other[1])
+
+
+def test_a_copy_that_takes_the_name_of_a_table_is_shown_only_with_its_columns() -> None:
+    made = statement("create_like", U, other_schema_name=T[0], other_table_name=T[1])
+    widened = statement("add_column", U, columns=(column("n", "int"),))
+    swap = [renamed_to(T, ("s", "old")), renamed_to(U, T)]
+    actions = [((number,), action) for number, action in enumerate([made, widened, *swap, statement("drop_table")], 1)]
+    assert last_shown(T, {T: rows(T, a="int")}, actions, is_same) == ()
+    assert last_shown(T, {T: rows(T, a="int", n="int")}, actions, is_same) == (4,)
+    assert last_shown(T, {T: rows(T, a="int"), U: rows(U, a="int", n="int")}, actions, is_same) == ()
+
+
+def test_a_table_that_is_there_under_its_former_name_is_not_renamed_yet() -> None:
+    both = {T: rows(T, a="int"), U: rows(U, b="int")}
+    actions = [((1,), statement("drop_table")), ((2,), renamed_to(U, T))]
+    assert last_shown(T, both, actions, is_same) == ()
+    assert last_shown(T, both, [*actions, ((3,), statement("create_like", U))], is_same) == (2,)
+    # The tables exchange their names, so both are there before and behind.
+    exchanged = [renamed_to(T, ("s", "x")), renamed_to(U, T), renamed_to(("s", "x"), U)]
+    widened = ((1,), statement("add_column", U, columns=(column("n", "int"),)))
+    actions = [widened, *(((2, number), action) for number, action in enumerate(exchanged))]
+    assert last_shown(T, both, actions, is_same) == ()
+    assert last_shown(U, both, actions, is_same) == ()
+    assert last_shown(U, both, actions[1:], is_same) == (2, 2)
 
 
 @pytest.mark.parametrize(("shown", "expected"), [("varchar(5)", "latin1"), ("varchar(6)", None)])
@@ -287,7 +315,7 @@ def test_a_later_snapshot_tells_the_character_set_that_a_statement_did_not(shown
     ],
 )
 def test_a_snapshot_shows_a_statement_only_with_its_order_of_columns(action: Action, is_shown: bool) -> None:
-    shown = last_shown(T, rows(T, a="int", b="int"), [((1,), action)], lambda one, other: True)
+    shown = last_shown(T, {T: rows(T, a="int", b="int")}, [((1,), action)], lambda one, other: True)
     assert shown == ((1,) if is_shown else ())
 
 

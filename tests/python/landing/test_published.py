@@ -289,6 +289,21 @@ def test_a_snapshot_without_a_position_is_assumed_where_it_fits_the_log(home: Ho
     assert home.bindings("m")[-1] == (altered, "a", "in_force", None)
 
 
+def test_a_dump_from_before_tells_the_tables_that_tools_exchange(home: Home) -> None:
+    home.snapshot(None, t="a:int", u="x:int", v="y:int")
+    *_, exchanged, _, renamed = home.land(
+        *("create table _t_new like t", "alter table _t_new add column b int"),
+        "rename table t to _t_old, _t_new to t",
+        *("drop table u", "rename table v to u"),
+    )
+    home.table_map("before", "t", "a:int")
+    home.table_map("after", "t", "a:int b:int")
+    home.table_map("replaced", "u", "y:int")
+    assert home.bindings("before")[0] == (-1, "a", "inferred", None)
+    assert home.bindings("after")[-1] == (exchanged, "a b", "inferred", None)
+    assert home.bindings("replaced")[-1] == (renamed, "y", "inferred", None)
+
+
 BEHIND = ("binlog.000002", 4)
 PLACES = pytest.mark.parametrize("place", [None, ("binlog.000001", 0), BEHIND], ids=["nowhere", "at its end", "behind"])
 

@@ -87,6 +87,22 @@ def test_a_dump_of_one_schema_gives_them(name: str, request: pytest.FixtureReque
     assert found.returncode == 0 and found.stdout.count("→ 'shipped'") == 2, found
 
 
+@pytest.mark.mariadb
+def test_definitions_that_do_not_tell_how_to_read_a_value_say_what_they_lack(
+    mariadb_server: Server, tmp_path: Path
+) -> None:
+    log, script = logged(mariadb_server), tmp_path / "schema.sql"
+    table = TABLE.format(generated="").replace(" character set utf8mb4", "")
+    script.write_text(f"create database {SCHEMA}; use {SCHEMA}; {table};")
+    asked = ("--files", log, "--ddl", script, "--type", "insert")
+    assert_sentence(
+        binloom_here("query", *asked, home=tmp_path),
+        2,
+        "nothing tells the character set of customer",
+        "--schema-from HOST",
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "needles"),
     [
