@@ -92,7 +92,11 @@ def _head_of_change(change: Mapping[str, Any]) -> str:
     if change["pk_values_after"] is not None:
         key = f"{key} → {change['pk_values_after']}"
     table = f"{change['schema_name']}.{change['table_name']}"
-    return f"{change['event_type']} {table}{f' {key}' if key is not None else ''} at {change['start_pos']}"
+    head = f"{change['event_type']} {table}{f' {key}' if key is not None else ''} at {change['start_pos']}"
+    changed, committed = change["event_timestamp"], change["committed_at"]
+    # --since and --until compare the time of the event, which a long transaction has long before its commit.
+    is_other = committed is not None and changed != committed.replace(microsecond=0)
+    return f"{head}, changed at {human(changed)}" if is_other else head
 
 
 def _values(change: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

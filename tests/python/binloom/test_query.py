@@ -13,6 +13,7 @@ from binloom.answers import lacks
 from recover.questions.summaries import summary
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
+from tests.servers import Server
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
@@ -47,6 +48,18 @@ def test_text_shows_changed_values_by_transaction(home: Path) -> None:
         "  UPDATE yard.boats 1 at 716",
         "      length  NULL → '7'",
     ]
+
+
+@pytest.mark.mysql
+def test_text_has_the_time_that_filters_compare_if_it_is_not_that_of_the_commit(
+    mysql_server: Server, tmp_path: Path
+) -> None:
+    mysql_server.flush()
+    mysql_server.execute("create database times", "create table times.t (id int primary key)")
+    mysql_server.execute("set timestamp = 1700000000", "insert into times.t values (7)")
+    log = mysql_server.flush()
+    found = binloom_here("query", "--files", log, "--until", "2023-11-14 22:13:21", home=tmp_path)
+    assert re.search(r"^  INSERT times\.t 7 at \d+, changed at 2023-11-14 22:13:20$", found.stdout, re.MULTILINE), found
 
 
 def test_json_and_csv_have_all_columns_in_commit_order(home: Path) -> None:
