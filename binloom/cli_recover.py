@@ -318,42 +318,6 @@ def top(
     raise typer.Exit(print_top_of_home(binloom_home(), wanted, pause, format))
 
 
-@commands.command(short_help="Write what filters select as one file for a post-mortem.")
-@with_filters
-@with_server("--schema-from", help=SCHEMA_FROM)
-def incident(
-    filters: Filters,
-    output: OutputFile = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Title of the report.", callback=not_empty)
-    ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, metavar="N", help="Show at most N changed rows.")] = 200,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
-) -> None:
-    """Write a report of the selected changes: timeline, transactions, rows, undo, and what is not known.
-
-    The report is one HTML file that loads nothing and can be sent by mail. It contains values of rows. Needs no Java,
-    and executes nothing.
-    """
-    from binloom.answers.given_definitions import GivenDefinitions
-    from binloom.answers.incident import parts_of_incident
-    from binloom.commands.incident import undo_command, write_report
-    from binloom.commands.open_log import problems_first, spilling_log
-
-    if output is None:
-        raise UsageError("A report is a file.", hint="Give --output incident.html.")
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    files = [*(from_files or ()), *(more_files or ())]
-    parts = parts_of_incident(filters)
-    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log, problems_first(log):
-        raise typer.Exit(write_report(log, filters, title, rows, output, undo_command(filters, files, given)))
-
-
 SkipConflicts = Annotated[
     bool,
     typer.Option(
@@ -391,6 +355,47 @@ JsonAsText = Annotated[
 EndWith = Annotated[
     str, typer.Option("--end-with", metavar="commit|rollback", help="End each block; rollback is a rehearsal.")
 ]
+
+
+@commands.command(short_help="Write what filters select as one file for a post-mortem.")
+@with_filters
+@with_server("--schema-from", help=SCHEMA_FROM)
+def incident(
+    filters: Filters,
+    output: OutputFile = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the report.", callback=not_empty)
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, metavar="N", help="Show at most N changed rows.")] = 200,
+    skip_conflicts: SkipConflicts = False,
+    rows_only: RowsOnly = False,
+    with_cascades: WithCascades = False,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    index_dir: IndexDir = None,
+    schema_from: Any = None,
+) -> None:
+    """Write a report of the selected changes: timeline, transactions, rows, undo, and what is not known.
+
+    The report is one HTML file that loads nothing and can be sent by mail. It contains values of rows. Needs no Java,
+    and executes nothing.
+    """
+    from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.incident import UndoChoices, parts_of_incident
+    from binloom.commands.incident import undo_command, write_report
+    from binloom.commands.open_log import problems_first, spilling_log
+
+    if output is None:
+        raise UsageError("A report is a file.", hint="Give --output incident.html.")
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    files = [*(from_files or ()), *(more_files or ())]
+    choices = UndoChoices(skip_conflicts, rows_only, with_cascades)
+    command = undo_command(filters, files, given, choices)
+    parts = parts_of_incident(filters, choices)
+    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log, problems_first(log):
+        raise typer.Exit(write_report(log, filters, title, rows, output, command, choices))
 
 
 AGAINST = "Compare each row with this server; print what fits."

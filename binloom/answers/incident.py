@@ -9,16 +9,31 @@ from binloom.answers.changes import RowChange, changes_of
 from binloom.answers.schema_changes import SchemaChange
 from binloom.answers.shown_undo import ShownUndo, shown_undo
 from binloom.answers.timeline import Timeline, rest_of_timeline, timeline_of
+from binloom.answers.transaction_list import ListedTransaction, transactions_listed
 from ingest.words import counted
 from recover.notes import Kind, Note, lacking
+from recover.questions.listed_transactions import Sort
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.sources.more_rows import Rest
 from recover.timeline.logged_statements import statements_of
-from recover.undo.options import UndoOptions
+from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.parts import rest_of_undo
 
 _REMOVALS_SHOWN: Final = 5
+_LISTED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UndoChoices:
+    """How the undo of a report meets what is in its way; the names are those of the options of `binloom undo`."""
+
+    skip_conflicts: bool = False
+    rows_only: bool = False
+    with_cascades: bool = False
+
+
+NO_CHOICES: Final = UndoChoices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,8 @@ class Incident:
 
     Attributes
     ----------
+    listed
+        All transactions in commit order, without their rows; of a great many, the first.
     transactions
         Those of the first rows, in commit order.
     rows_shown
@@ -93,10 +110,16 @@ class Incident:
     """
 
     timeline: Timeline
+    listed: tuple[ListedTransaction, ...]
     transactions: tuple[ShownTransaction, ...]
     rows_shown: int
     undo: ShownUndo
     notes: tuple[Note, ...]
+
+    @property
+    def listed_changes(self) -> int:
+        """Number of selected row changes in the listed transactions."""
+        return sum(one.selected_changes for one in self.listed)
 
     @property
     def lacks(self) -> tuple[Note, ...]:
@@ -104,18 +127,18 @@ class Incident:
         return lacking(self.notes)
 
 
-def parts_of_incident(filters: Filters) -> Parts:
+def parts_of_incident(filters: Filters, choices: UndoChoices) -> Parts:
     """Return the parts of indexed files that a report about selected changes reads."""
 
     def rest(log: Log) -> list[Rest]:
-        more = rest_of_undo(filters, log)
+        more = rest_of_undo(filters, log, with_cascades=choices.with_cascades)
         # Without an undo, all rows are read, and tell why.
         return more if more == [Rest()] else [*more, *rest_of_timeline(log, filters)]
 
     return Parts(filters, rest)
 
 
-def incident_of(log: Log, filters: Filters, rows: int) -> Incident:
+def incident_of(log: Log, filters: Filters, rows: int, choices: UndoChoices) -> Incident:
     """Return what is known about selected changes.
 
     Parameters
@@ -133,11 +156,19 @@ def incident_of(log: Log, filters: Filters, rows: int) -> Incident:
     found = changes_of(log, filters, rows + 1).first(rows)
     changes = [*found]
     timeline = timeline_of(log, filters)
+    undo = shown_undo(
+        log,
+        filters,
+        UndoOptions(mode=Mode.of(skip_conflicts=choices.skip_conflicts)),
+        rows_only=choices.rows_only,
+        with_cascades=choices.with_cascades,
+    )
     return Incident(
         timeline,
+        transactions_listed(log, filters, Sort.TIME, _LISTED).transactions,
         tuple(shown_transactions(log, changes)),
         len(changes),
-        shown_undo(log, filters, UndoOptions()),
+        undo,
         (*found.notes, *_removals(timeline, filters)),
     )
 

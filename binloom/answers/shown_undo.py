@@ -36,8 +36,6 @@ class ShownUndo:
         Number of transactions that it takes back.
     groups
         Rows that get no statement, and why.
-    unknown
-        What the plan does not contain.
     """
 
     is_possible: bool
@@ -47,7 +45,6 @@ class ShownUndo:
     lines: int = 0
     transactions: int = 0
     groups: tuple[Group, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 def shown_undo(
@@ -98,5 +95,4 @@ def _shown(planned: PlannedUndo) -> ShownUndo:
         lines=len(script) + rest,
         transactions=plan.selected.transactions,
         groups=tuple(plan.left.groups),
-        unknown=tuple(plan.warnings),
     )

@@ -153,6 +153,8 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
     if plan.is_printable:
         yield from _on_script(plan)
     else:
+        for warning in plan.warnings:
+            yield Note(sentence(f"a script would not contain: {warning}"), Kind.UNCERTAIN)
         yield Note(_refusal(plan), Kind.REFUSED)
         if heading.server and plan.differing and plan.goes_on_after is not None:
             yield Note(f"the log that was given ends with {plan.goes_on_after}, and the server has written more since.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from binloom.answers.given_definitions import GivenDefinitions
-from binloom.answers.incident import incident_of
+from binloom.answers.incident import NO_CHOICES, UndoChoices, incident_of
 from binloom.commands.open_log import report_problems
 from binloom.commands.output import human_bytes, say, write_script
 from binloom.filter_options import option_of
@@ -23,7 +23,9 @@ SHOWN_ROWS: Final = 200
 """Number of changed rows that a report shows, unless told another."""
 
 
-def undo_command(filters: Filters, files: Sequence[Path], given: GivenDefinitions) -> list[str]:
+def undo_command(
+    filters: Filters, files: Sequence[Path], given: GivenDefinitions, choices: UndoChoices = NO_CHOICES
+) -> list[str]:
     """Return the words of the command that prints the undo of the same selection."""
     words = ["binloom", "undo"]
     for one in fields(filters):
@@ -36,6 +38,7 @@ def undo_command(filters: Filters, files: Sequence[Path], given: GivenDefinition
         words += ["--files", *map(str, files)]
     places = (("--snapshot-dir", given.folder), ("--ddl", given.ddl), ("--against", given.server))
     words += [word for option, place in places if place is not None for word in (option, str(place))]
+    words += [f"--{one.name.replace('_', '-')}" for one in fields(choices) if getattr(choices, one.name)]
     return [*words, "--output", "undo.sql"]
 
 
@@ -46,6 +49,7 @@ def write_report(
     rows: int,
     output: Path,
     undo: Sequence[str],
+    choices: UndoChoices = NO_CHOICES,
     tell: Callable[[str], None] = say,
 ) -> int:
     """Write the report; return the exit code.
@@ -60,12 +64,14 @@ def write_report(
         Number of changed rows that are shown.
     undo
         Words of the command that prints the undo.
+    choices
+        How the undo meets what is in its way.
     tell
         Is told what the report lacks, and that it is there.
     """
     from binloom.pages.incident import report
 
-    found = incident_of(log, filters, rows)
+    found = incident_of(log, filters, rows, choices)
     if not found.timeline.changes:
         reasons = " ".join(map(str, found.notes))
         raise UsageError("No row change is selected, so there is no report.", hint=reasons)

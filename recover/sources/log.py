@@ -369,7 +369,8 @@ class Log:
         elif not self.is_landed:
             hint = (
                 "Give the definitions of the tables: --ddl FILE, --snapshot-dir DIR, or a server that has them with"
-                " --schema-from HOST; with --against HOST for undo and redo."
+                " --schema-from HOST; with --against HOST for undo and redo. `binloom top` shows tables and the biggest"
+                " transactions without them."
             )
         return UsageError(
             f"All selected row events are in quarantine: {listed(missing)}.",

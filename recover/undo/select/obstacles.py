@@ -119,7 +119,8 @@ def warnings(
             which += ": --with-cascades adds those that the log has shown before"
         child = ".".join(key.table)
         told = " and ".join(sorted(rules))
-        yield f"rows of {child} that the engine itself changed by foreign key {key.name} ({told}){which}"
+        did = "deleted or changed" if "CASCADE" in rules else "changed"
+        yield f"rows of {child} that foreign key {key.name} {did} ({told}){which}"
 
 
 def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until: Place) -> bool:

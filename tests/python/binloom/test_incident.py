@@ -1,5 +1,6 @@
 """`binloom incident`: one file that shows what was selected, and loads nothing."""
 
+import json
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -84,7 +85,13 @@ def test_more_rows_than_are_shown_are_told(tmp_path: Path) -> None:
     done = binloom_here("incident", "--table", "shop.*", "--rows", "20", *FILES, "-o", path)
     assert done.returncode == 0 and "397 row changes; it shows 20 rows" in done.stderr
     page = Page(path)
-    assert "This page does not show everything." in page.texts and "This report shows the first 20 of 397" in page.text
+    assert "This page does not show everything." in page.texts
+    assert "The values of the first 20 of 397 changed rows follow." in page.text
+    transactions = binloom_here("query", "--by", "transaction", "--table", "shop.*", *FILES, "--format", "json").stdout
+    places = {
+        json.loads(line)["transaction_id"].split("/", 2)[2].replace("/", ":") for line in transactions.splitlines()
+    }
+    assert len(places) > 20 and places <= {*page.texts}
     assert "4 statements that defined, altered, emptied or dropped tables in this time" in page.texts
 
 
@@ -114,6 +121,16 @@ def test_an_undo_that_is_refused_has_its_reason(tmp_path: Path) -> None:
     done = binloom_here("incident", "--table", "shop.orders", "--key", "1042", "--type", "INSERT", *FILES, "-o", path)
     assert done.returncode == 0, done.stderr
     assert "no script" in Page(path).texts and "the undo is refused" in Page(path).text
+
+
+def test_an_undo_that_leaves_rows_out_is_that_of_the_same_command(tmp_path: Path) -> None:
+    path, chosen = tmp_path / "incident.html", ("--table", "shop.order_items", "--type", "INSERT", "--skip-conflicts")
+    done = binloom_here("incident", *chosen, "--rows-only", *FILES, "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert "proved" in Page(path).texts and "DELETE" in Page(path).texts
+    (command,) = re.findall(r"<pre>(binloom undo .*)</pre>", path.read_text())
+    made = binloom_here(*command.split()[1:-1], tmp_path / "undo.sql")
+    assert made.returncode == 1 and (tmp_path / "undo.sql").exists(), made
 
 
 def test_masked_values_are_nowhere_in_it(tmp_path: Path) -> None:

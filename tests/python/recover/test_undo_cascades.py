@@ -19,6 +19,7 @@ from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.depth import at_depth
+from tests.support.in_process import binloom_here
 from tests.support.places import PROJECT
 from tests.support.recover.cascade_workload import CascadeWorkload
 from tests.support.recover.cluster_rows import LogAsCluster
@@ -270,9 +271,20 @@ def test_a_cascade_by_a_foreign_key_that_was_dropped_since_is_told(mariadb_serve
     case = Case("dropped", (PARENT, CHILD.format("cascade"), PARENTS, CHILDREN), (DELETE,), (since,))
     log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
     plan = plan_of(log, condition)
-    assert any("undo_cascade.c that the engine itself changed by foreign key c_ibfk_1" in one for one in plan.warnings)
+    assert any("undo_cascade.c that foreign key c_ibfk_1 deleted or changed" in one for one in plan.warnings)
     with pytest.raises(UsageError, match=r"foreign key c_ibfk_1 of undo_cascade\.c was dropped since"):
         plan_of(log, condition, with_cascades=True)
+
+
+def test_a_refusal_says_what_a_script_would_lack(mariadb_server: Server, tmp_path: Path) -> None:
+    again = "insert into p values (1, 'x', 7)"
+    case = Case("there again", (PARENT, CHILD.format("cascade"), PARENTS, CHILDREN), (DELETE,), (again,))
+    log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
+    first, end = re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition)
+    told = binloom_here("undo", "--files", log, "--file", log.name, "--from-pos", first, "--to-pos", end, home=tmp_path)
+    lacks = "a script would not contain: rows of undo_cascade.c that foreign key c_ibfk_1 deleted or changed (CASCADE)"
+    assert told.returncode == 1 and lacks in told.stderr and told.stdout == "", told
+    assert "the undo is refused" in told.stderr.splitlines()[-1]
 
 
 def test_a_foreign_key_between_other_labels_is_refused(mariadb_server: Server) -> None:
