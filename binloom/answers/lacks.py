@@ -98,8 +98,7 @@ def quarantine(log: Log, filters: Filters) -> Iterator[Note]:
     """Yield how many rows in quarantine an answer lacks."""
     if missing := log.quarantined(filters):
         yield Note(
-            f"row events that are in quarantine are not shown: {listed(missing)}."
-            " docs/questions.md tells how to see them.",
+            f"row events that are in quarantine are not shown: {listed(missing)}. {log.way_out_of_quarantine(missing)}",
             Kind.QUARANTINE,
         )
 

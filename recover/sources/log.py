@@ -354,27 +354,33 @@ class Log:
         missing = self.quarantined(filters)
         if not missing:
             return None
-        hint = "Run `binloom snapshot`, which lands the names of their columns, and `binloom build`."
-        if self.snapshot is not None:
-            given = {f"{row['schema_name']}.{row['table_name']}" for row in self.snapshot.columns}
-            hint = "The definitions that were given do not fit them: give those of the time at which the rows changed."
-            uncertain = [one for one in missing if one.reason == "value_uncertain"]
-            if uncertain == missing:
-                hint = (
-                    f"The definitions that were given do not tell how to read values of {missing[0].table}:"
-                    f" {missing[0].detail}. Those of a server do: --schema-from HOST."
-                )
-            elif not any(one.table in given for one in missing):
-                hint = "The definitions that were given do not have these tables: give those of a server that has them."
-        elif not self.is_landed:
-            hint = (
+        return UsageError(
+            f"All selected row events are in quarantine: {listed(missing)}.",
+            hint=self.way_out_of_quarantine(missing),
+        )
+
+    def way_out_of_quarantine(self, missing: Sequence[Quarantined]) -> str:
+        """Return what gives the names and values of rows in quarantine, as sentences."""
+        if self.snapshot is None and self.is_landed:
+            return "Run `binloom snapshot`, which lands the names of their columns, and `binloom build`."
+        if self.snapshot is None:
+            return (
                 "Give the definitions of the tables: --ddl FILE, --snapshot-dir DIR, or a server that has them with"
                 " --schema-from HOST; with --against HOST for undo and redo. `binloom top` shows tables and the biggest"
                 " transactions without them."
             )
-        return UsageError(
-            f"All selected row events are in quarantine: {listed(missing)}.",
-            hint=hint,
+        uncertain = [one for one in missing if one.reason == "value_uncertain"]
+        if uncertain == missing:
+            return (
+                f"The definitions that were given do not tell how to read values of {missing[0].table}:"
+                f" {missing[0].detail}. Those of a server do: --schema-from HOST."
+            )
+        given = {f"{row['schema_name']}.{row['table_name']}" for row in self.snapshot.columns}
+        if not any(one.table in given for one in missing):
+            return "The definitions that were given do not have these tables: give those of a server that has them."
+        return (
+            "The definitions that were given do not fit them: give those of the time at which the rows changed, for"
+            " example an old CREATE TABLE with --ddl."
         )
 
     def _assert_tables(self, filters: Filters) -> None:

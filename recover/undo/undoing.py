@@ -164,7 +164,7 @@ def _why_nothing(log: Log, selection: Selection) -> UsageError:
         return reason
     return NothingSelectedError(
         f"{reason.message} Row events in quarantine are not searched: {listed(missing)}.",
-        hint="docs/questions.md tells how to see them, and docs/schema-history.md how to name their columns.",
+        hint=log.way_out_of_quarantine(missing),
     )
 
 

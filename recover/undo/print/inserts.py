@@ -162,6 +162,13 @@ def inserts_of(log: Log, state: State) -> Inserts:
     else:
         definitions = Definitions.at(log, state.table.source_id, name, state.moment.place)
     table = definitions.with_documents(log, {name}, json_as_text=True).tables.get(name)
+    if table is None and name in definitions.unread:
+        columns = ", ".join(definitions.unread[name])
+        raise DefinitionError(
+            f"Nothing tells the character set of {columns} in {state.table}, so texts cannot be written as SQL.",
+            hint="Use --format csv, json or parquet. Or give --schema-from HOST; or write the character set into the"
+            " file of --ddl, such as CREATE DATABASE … CHARACTER SET utf8mb4.",
+        )
     if table is None:
         raise DefinitionError(
             f"Nothing describes {state.table} as it was at that moment, so its generated columns are unknown: neither"

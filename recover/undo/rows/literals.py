@@ -196,7 +196,9 @@ def _checked(column: Column, value: str) -> str:
         raise _no_value(column, value)
     if kind in TEXTS and column.character_set in (None, "binary"):
         raise UnprintableValueError(
-            f"The character set of column {column.name} is unknown.", hint="Land a new schema snapshot of its server."
+            f"The character set of column {column.name} is unknown.",
+            hint="A server tells it (--against or --schema-from), or CREATE DATABASE … CHARACTER SET … in the"
+            " file of --ddl; in a warehouse, a new schema snapshot.",
         )
     if "\ufffd" in value:
         raise UnprintableValueError(

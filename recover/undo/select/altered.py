@@ -276,7 +276,7 @@ class _Carried:
     def dropped(self) -> Iterator[str]:
         """Yield which columns with changed values the statements dropped."""
         for name, statement in self._dropped.items():
-            lost = "its values have no place"
+            lost = "the table has no column for its values now"
             if name in self.table.by_name:
                 lost = (
                     "the column that has this name now was added later, and does not get the values of the former one"

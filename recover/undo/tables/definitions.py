@@ -48,6 +48,8 @@ class Definitions:
         Where a snapshot was taken to which the statements since are not applied; None for all others.
     has_all_children
         Whether a snapshot or a server has shown the foreign keys of all tables. A log has those that it has created.
+    unread
+        Columns of tables that are left out, because nothing tells the character set of these columns.
     """
 
     tables: Mapping[TableName, Table]
@@ -55,6 +57,7 @@ class Definitions:
     place: Place | None = None
     origins: Mapping[TableName, str] = field(default_factory=dict)
     has_all_children: bool = True
+    unread: Mapping[TableName, Sequence[str]] = field(default_factory=dict)
 
     def shows(self, event: TableEvent) -> bool:
         """Return whether they are from after an event. Without a place, they are taken to be the newest."""
@@ -85,7 +88,9 @@ class Definitions:
         given = cls.of_evidence(history, [event for event in events if not _is_hole(event[1])], log.versions)
         if log.snapshot is not None and log.snapshot.binlog_file is None:
             # Without a position, it is taken to be the newest if the statements of the log do not fit it.
-            given = cls.of_snapshot(log.snapshot).after(given)
+            shown = [event for event in events if not _is_hole(event[1])]
+            applied = cls.of_evidence(history, shown, log.versions, needs_character_sets=False)
+            given = cls.of_snapshot(log.snapshot).after(given, applied)
         given = given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
         return cls.of_evidence(history, of_statements, log.versions, needs_character_sets=False).after(given)
 
@@ -121,13 +126,16 @@ class Definitions:
 
         shapes = shapes_after(events)
         _fill_character_sets(shapes, versions)
-        shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)}
+        unread = {name: _without_character_set(shape) for name, shape in shapes.tables.items()}
+        unread = {name: columns for name, columns in unread.items() if columns and needs_character_sets}
+        shapes.tables = {name: one for name, one in shapes.tables.items() if name not in unread and _is_whole(one)}
         if not shapes.tables:
-            return cls({}, has_all_children=False)
+            return cls({}, has_all_children=False, unread=unread)
         _fill_references(shapes)
         found = cls.of_rows(*rows_of_shapes(shapes, Dialect("mysql", NEWEST)))
         has_all = any(_is_observation(event) for _, event in events)
-        return replace(found, origins=_origins(history, events, shapes.tables), has_all_children=has_all)
+        origins = _origins(history, events, shapes.tables)
+        return replace(found, origins=origins, has_all_children=has_all, unread=unread)
 
     def after(self, *earlier: Self) -> Self:
         """Return these definitions for the tables that earlier ones do not have."""
@@ -140,6 +148,7 @@ class Definitions:
                 foreign_keys=(*one.foreign_keys, *keys),
                 origins={**found.origins, **one.origins},
                 has_all_children=found.has_all_children or one.has_all_children,
+                unread={**found.unread, **one.unread},
             )
         return found
 
@@ -311,11 +320,12 @@ def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -
                 shape.columns[at] = replace(column, character_set=next(iter(found)))
 
 
-def _is_whole(shape: "Shape", needs_character_sets: bool) -> bool:
-    return shape.has_all_keys and all(
-        column.data_type is not None and not (needs_character_sets and _lacks_character_set(column))
-        for column in shape.columns
-    )
+def _is_whole(shape: "Shape") -> bool:
+    return shape.has_all_keys and all(column.data_type is not None for column in shape.columns)
+
+
+def _without_character_set(shape: "Shape") -> list[str]:
+    return [column.name for column in shape.columns if column.data_type is not None and _lacks_character_set(column)]
 
 
 def _lacks_character_set(column: "Column") -> bool:

@@ -103,6 +103,24 @@ def test_definitions_that_do_not_tell_how_to_read_a_value_say_what_they_lack(
     )
 
 
+@pytest.mark.mysql
+def test_a_dump_without_character_sets_is_still_followed_through_the_log(mysql_server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "schema.sql"
+    table = TABLE.format(generated="").replace(" character set utf8mb4", "")
+    script.write_text(f"create database {SCHEMA}; use {SCHEMA}; {table};")
+    after = (
+        "insert into orders (id, customer, status) values (9, 'Zoe', 'open')",
+        "alter table orders rename column customer to client",
+    )
+    log = logged(mysql_server, *after)
+    asked = ("--files", log, mysql_server.flush(), "--ddl", script)
+    undone = binloom_here("undo", *asked, "--table", "orders", "--key", "9", home=tmp_path)
+    assert "The character set of column client is unknown. A server tells it" in undone.stderr, undone
+    assert "added later" not in undone.stderr, undone
+    state = binloom_here("state", f"{SCHEMA}.orders", *asked, "--format", "sql", home=tmp_path)
+    assert_sentence(state, 2, "Nothing tells the character set of client, status in given.orders", "CREATE DATABASE")
+
+
 @pytest.mark.parametrize(
     ("options", "needles"),
     [
