@@ -243,6 +243,25 @@ class _Carried:
             image = effect.row(image)
         return {name: value for name, value in image.items() if name in self.table.by_name}
 
+    def untold(
+        self,
+        before: Image | None,
+        after: Image | None,
+        undecoded: Sequence[str],
+        way: Sequence[tuple[Statement, Alteration]],
+    ) -> list[str]:
+        """Return the columns that a change set to a value whose text after the statements is unknown.
+
+        Without this, a column that the new image of an UPDATE lacks would look unchanged.
+        """
+        changed = {*undecoded}
+        if before is not None and after is not None:
+            changed |= {name for name in after if name not in before or after[name] != before[name]}
+        for _, effect in way:
+            after = None if after is None else effect.row(after)
+            changed = {effect.new_names[name] for name in changed if name in effect.new_names}
+        return sorted((changed & {*self.table.by_name}) - {*(after or ())})
+
     def note_losses(
         self, before: Image | None, after: Image | None, way: Sequence[tuple[Statement, Alteration]]
     ) -> None:
@@ -341,6 +360,7 @@ class _Images:
             if is_chosen:
                 carried.note_losses(before, after, way)
             images = [None if one is None else carried.row(one, way) for one in (before, after)]
+            unknown = carried.untold(before, after, row[15] or (), way)
             keys = _keys(table, way, event_type, (key, key_after), images)
             if keys is None:
                 reason = (
@@ -355,18 +375,20 @@ class _Images:
                     "new_key": keys[0], "new_key_after": keys[1],
                     "new_row_before": None if images[0] is None else [*images[0].items()],
                     "new_row_after": None if images[1] is None else [*images[1].items()],
+                    "new_undecoded": unknown or None,
                 }
             )  # fmt: skip
         pairs = pa.map_(pa.string(), pa.string())
         names = ("change_id", "new_schema", "new_table", "new_key", "new_key_after")
         schema_ = pa.schema([*((one, pa.string()) for one in names), *((f"new_{one}", pairs) for one in _IMAGES)])
+        schema_ = schema_.append(pa.field("new_undecoded", pa.list_(pa.string())))
         with registered(connection, "carried_rows", pa.Table.from_pylist(found, schema_)):
             connection.execute(
                 """insert into carried_changes by name
                 select changes.* replace (
                     new_schema as schema_name, new_table as table_name, new_key as pk_values,
                     new_key_after as pk_values_after, null as table_version_id, new_row_before as row_before,
-                    new_row_after as row_after
+                    new_row_after as row_after, new_undecoded as undecoded_columns
                 ) from binloom.row_changes as changes inner join carried_rows using (change_id)"""
             )
 

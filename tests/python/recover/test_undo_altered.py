@@ -12,7 +12,7 @@ import pytest
 from binloom.answers.undo import planned_undo
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.options import UndoOptions
+from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.planner import Plan
 from recover.undo.print.script import script
 from recover.undo.undoing import planned
@@ -187,6 +187,22 @@ def test_values_whose_new_text_is_unknown_are_refused_once(mysql_server: Server)
     plan, text = undone(log, condition)
     (problem,) = plan.problems
     assert not text and "gave column b of undo_altered.t another type" in problem, problem
+
+
+CUT = ("set sql_mode = ''", "alter table t modify a tinyint, modify b varchar(4)")
+
+
+@pytest.mark.mysql
+def test_a_row_is_refused_if_the_text_of_its_new_value_is_unknown(mysql_server: Server) -> None:
+    changed = "update t set a = if(id = 1, 500, 7), c = c + 1 where id < 3", "update t set b = 'longer' where id = 3"
+    log, condition = played(mysql_server, Case("cut", (TABLE, ROWS), changed, CUT), "undo_altered")
+    plan, text = undone(log, condition)
+    assert not text and not plan.problems
+    assert {(one.key, one.column) for one in plan.refusals} == {("1", "a"), ("3", "b")}
+    plan, text = undone(log, condition, UndoOptions(mode=Mode.SKIP))
+    (statement,) = statements_of(text)
+    assert "WHERE `id` = 2 AND" in statement and plan.left.count == 2
+    assert run(mysql_server, text).returncode == 0
 
 
 PARTITIONS = "partition by range (id) (partition p0 values less than (3), partition p1 values less than (9))"
