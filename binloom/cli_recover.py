@@ -439,20 +439,9 @@ def undo(
     options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
     parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
+    how: dict[str, Any] = {"against": against, "with_cascades": with_cascades, "json_as_text": json_as_text}
     with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
-        raise typer.Exit(
-            print_script(
-                log,
-                filters,
-                options,
-                rows_only,
-                end_with,
-                output,
-                against=against,
-                with_cascades=with_cascades,
-                json_as_text=json_as_text,
-            )
-        )
+        raise typer.Exit(print_script(log, filters, options, rows_only, end_with, output, **how))
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
@@ -488,17 +477,6 @@ def redo(
     options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
     parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
+    how: dict[str, Any] = {"against": against, "with_cascades": with_cascades, "json_as_text": json_as_text}
     with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
-        raise typer.Exit(
-            print_script(
-                log,
-                filters,
-                options,
-                rows_only,
-                end_with,
-                output,
-                against=against,
-                with_cascades=with_cascades,
-                json_as_text=json_as_text,
-            )
-        )
+        raise typer.Exit(print_script(log, filters, options, rows_only, end_with, output, **how))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from ingest.binlog.byte_files import LogPath
+    from recover.timeline.as_of import Moment
 
 _GAPS_SHOWN: Final = 5
 _FAILED: Final = "a part of the file could not be landed"
@@ -34,7 +35,11 @@ _GAPS: Final = {
     "lost_events": ("epoch", "binlog_file", "start_pos", "'the server lost events (incident)'"),
     "file_breaks": (
         *("epoch", "binlog_file", "null::bigint"),
-        "case when defect = 'missing_files' then concat('the files between it and ', following_binlog_file,"
+        "case when following_epoch <> epoch and defect = 'missing_files' then concat('the log begins anew after it, and"
+        " its files before ', following_binlog_file, ' are not known')"
+        " when following_epoch <> epoch and defect = 'no_end' then 'the log begins anew after it, and nothing proves"
+        " that the file was read to its end'"
+        " when defect = 'missing_files' then concat('the files between it and ', following_binlog_file,"
         " ' are not known') else 'the next file that is known does not continue this one' end",
     ),
     "stream_gaps": (
@@ -159,6 +164,30 @@ def end(log: Log, until: datetime | None = None) -> Iterator[Note]:
 
 def _goes_on(file: str) -> Note:
     return Note(f"the log goes on after {file}, in files that were not given: later changes are not known.", Kind.END)
+
+
+def behind(log: Log, source_id: str, moment: "Moment") -> Iterator[Note]:
+    """Yield which parts of the log are missing behind a moment that is its end only because they are."""
+    import duckdb
+
+    from ingest.warehouse.segments import log_place
+
+    if not moment.is_end:
+        return
+    try:
+        found = gaps_of(log, [source_id])
+    except (duckdb.CatalogException, NoClusterTableError):
+        return
+    own = moment.place[:2]
+    places = ((gap, (gap.epoch or 0, log_place(gap.binlog_file, 0)[0])) for gap in found)
+    yield from gap_notes(
+        [
+            gap
+            for gap, place in places
+            if (place > own or (place == own and (gap.position is None or gap.position >= moment.place.pos)))
+            and not (log.problems and gap.reason == _FAILED)
+        ]
+    )
 
 
 def gap_notes(found: Sequence[Gap]) -> Iterator[Note]:

@@ -163,6 +163,7 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
     cascades = cascades_in(log, table, moment.place)
     found = _versions(log, table, key, cascades)
     notes += (Note(remark, Kind.END) for remark in moment.remarks)
+    notes += lacks.behind(log, table.source_id, moment)
     here = [version for version in found if version.is_at(moment.place)]
     living = [version for version in here if version.row is not None]
     notes += (Note(remark, Kind.UNCERTAIN) for version in living for remark in remarks_on(version, until=moment))

@@ -77,9 +77,7 @@ def table_state_of(log: Log, table_name: str, as_of: str | None = None, source_i
     first = next(rows, None)
     notes = (
         *lacks.beginning(log, (state.table.source_id,)),
-        *notes_on(state),
-        *masked(log, state),
-        *(lacks.end(log) if as_of is None else ()),
+        *notes_on(log, state, as_of),
         *lacks.damage(log),
     )
     begun = [chain([first] if first is not None else [], rows)]
@@ -113,8 +111,17 @@ def cascades_in(log: Log, table: Table, until: Place | None = None) -> Cascades:
     ).of(table)
 
 
-def notes_on(state: State) -> Iterator[Note]:
-    """Yield whether the rows that were read are all rows, and what is not known of them."""
+def notes_on(log: Log, state: State, as_of: str | None) -> Iterator[Note]:
+    """Yield whether the rows that were read are all rows, and what is not known of them and of the log behind them."""
+    yield from _notes_on_rows(state)
+    if (sentence := masked_in_words(log, state.table)) is not None:
+        yield Note(sentence, Kind.MASKED)
+    if as_of is None:
+        yield from lacks.end(log)
+    yield from lacks.behind(log, state.table.source_id, state.moment)
+
+
+def _notes_on_rows(state: State) -> Iterator[Note]:
     kind = "complete" if state.is_complete else "changed rows only"
     yield Note(f"{state.table} as of {state.moment}: {counted(state.rows_read, 'row')}, {kind}.")
     yield from (Note(remark, Kind.END) for remark in state.moment.remarks)
@@ -137,12 +144,6 @@ def notes_on(state: State) -> Iterator[Note]:
             " the reason is beside each.",
             Kind.UNCERTAIN,
         )
-
-
-def masked(log: Log, state: State) -> Iterator[Note]:
-    """Yield which columns of the table are masked."""
-    if (sentence := masked_in_words(log, state.table)) is not None:
-        yield Note(sentence, Kind.MASKED)
 
 
 def marks(row: Row) -> tuple[list[str], list[str]]:

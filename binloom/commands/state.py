@@ -6,7 +6,7 @@ from pathlib import Path
 
 from binloom.answers import lacks
 from binloom.answers.state_files import csv_lines, marks_of, write_parquet
-from binloom.answers.table_state import masked, notes_on, state_at
+from binloom.answers.table_state import notes_on, state_at
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
@@ -41,7 +41,7 @@ def print_state(
 
 def _concluded(log: Log, state: State, as_of: str | None) -> int:
     """Report on the rows that were read; return the exit code."""
-    report_notes((*notes_on(state), *masked(log, state), *(lacks.end(log) if as_of is None else ())))
+    report_notes(notes_on(log, state, as_of))
     return report_problems(log)
 
 

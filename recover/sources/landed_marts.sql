@@ -2067,6 +2067,36 @@ SELECT
   *
 FROM final;
 
+create view binloom_staging.stg_binlog__sources as
+WITH landed AS (
+  SELECT
+    *
+  FROM binlog_raw.sources
+), final AS (
+  SELECT
+    source_id,
+    epoch,
+    server_uuid,
+    server_id,
+    host,
+    port,
+    flavor,
+    server_version,
+    COALESCE(
+      MAX(CASE WHEN change = 'epoch_opened' THEN observed_at END) OVER (PARTITION BY source_id, epoch),
+      MIN(observed_at) OVER (PARTITION BY source_id, epoch)
+    ) AS opened_at,
+    observed_at,
+    change,
+    start_file,
+    start_pos,
+    gtids_before
+  FROM landed
+)
+SELECT
+  *
+FROM final;
+
 create view binloom_quality.file_breaks as
 WITH __dbt__cte__int_consecutive_files AS (
   WITH binlog_files AS (
@@ -2089,6 +2119,15 @@ WITH __dbt__cte__int_consecutive_files AS (
     FROM binloom_staging.stg_binlog__stream_gaps
     WHERE
       status <> 'filled'
+  ), servers AS (
+    SELECT
+      source_id,
+      epoch,
+      ARG_MAX(server_id, observed_at) AS server_id
+    FROM binloom_staging.stg_binlog__sources
+    GROUP BY
+      source_id,
+      epoch
   ), looked_at AS (
     SELECT
       source_id,
@@ -2229,6 +2268,7 @@ WITH __dbt__cte__int_consecutive_files AS (
       followed.next_binlog_file,
       followed.following,
       followed.following.epoch = followed.epoch AS is_same_epoch,
+      COALESCE(servers.server_id = following_servers.server_id, FALSE) AS is_same_server,
       followed.following.file_sequence = followed.file_sequence + 1
       OR followed.next_binlog_file IS NOT DISTINCT FROM followed.following.binlog_file AS is_contiguous,
       NOT followed.next_binlog_file IS NULL
@@ -2250,6 +2290,11 @@ WITH __dbt__cte__int_consecutive_files AS (
       ON followed.source_id = landed.source_id
       AND followed.epoch = landed.epoch
       AND followed.binlog_file = landed.binlog_file
+    LEFT JOIN servers
+      ON followed.source_id = servers.source_id AND followed.epoch = servers.epoch
+    LEFT JOIN servers AS following_servers
+      ON followed.source_id = following_servers.source_id
+      AND followed.following.epoch = following_servers.epoch
     ANTI JOIN stream_gaps
       ON followed.source_id = stream_gaps.source_id
       AND followed.epoch IS NOT DISTINCT FROM stream_gaps.from_epoch
@@ -2487,7 +2532,27 @@ WITH __dbt__cte__int_consecutive_files AS (
     consecutive_files.following.binlog_file AS following_binlog_file,
     CASE
       WHEN NOT consecutive_files.is_same_epoch
-      THEN CASE WHEN gtid_differences.binlog_file IS NULL THEN NULL ELSE 'other_gtids' END
+      THEN CASE
+        WHEN NOT gtid_differences.binlog_file IS NULL
+        THEN 'other_gtids'
+        WHEN consecutive_files.following.file_sequence > 1
+        AND (
+          consecutive_files.is_same_server
+          OR (
+            consecutive_files.is_known
+            AND NOT (
+              consecutive_files.is_compared
+              AND consecutive_files.following.previous_gtids <> ''
+            )
+          )
+        )
+        THEN 'missing_files'
+        WHEN consecutive_files.is_same_server
+        AND consecutive_files.is_known
+        AND NOT consecutive_files.is_relay_log
+        AND NOT consecutive_files.has_end
+        THEN 'no_end'
+      END
       WHEN NOT consecutive_files.is_contiguous
       THEN 'missing_files'
       WHEN consecutive_files.is_relay_log

@@ -1,7 +1,8 @@
 """Parts of the log that decoded files lack: what could not be read, and files that do not continue each other."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,6 +64,7 @@ def add_missing_parts(
         By name, the position from which on a file could not be decoded.
     has_all_transactions
         Whether all transactions of the files are known, so that their GTIDs tell whether the next file continues them.
+        Otherwise a file without an end is read for them: few logs have one before their last file.
     """
 
     def insert(table: str, *values: Any) -> None:
@@ -77,20 +79,41 @@ def add_missing_parts(
             place = scan.first_misplaced_pos
             insert("uncovered_bytes", 0, file.name, place, place, "misplaced")
     for (file, scan), (next_file, next_scan) in pairwise(scans):
-        is_known = has_all_transactions and file.name not in failed
-        defect = _break(connection, (file, scan), (next_file, next_scan), is_known=is_known)
+        gtids: Callable[[], list[str | None]] | None = None
+        if file.name not in failed and has_all_transactions:
+            gtids = partial(_known_gtids, connection, file.name)
+        elif file.name not in failed and not _has_end(scan):
+            gtids = partial(_gtids_in, scan)
+        defect = _break((file, scan), (next_file, next_scan), gtids)
         if defect is not None:
             insert("file_breaks", 0, file.name, 0, next_file.name, defect)
 
 
+def _has_end(scan: "Scan") -> bool:
+    return scan.next_binlog_file is not None or scan.event_counts.get("STOP", 0) > 0
+
+
+def _known_gtids(connection: "DuckDBPyConnection", binlog_file: str) -> list[str | None]:
+    rows = connection.execute("select gtid from decoded_transactions where binlog_file = ?", [binlog_file]).fetchall()
+    return [gtid for (gtid,) in rows]
+
+
+def _gtids_in(scan: "Scan") -> list[str | None]:
+    from ingest.landing.transactions import transactions
+
+    batches = transactions(scan.path, 4, scan.complete_end, ["gtid"])
+    return [gtid for batch in batches for gtid in batch["gtid"].to_pylist()]
+
+
 def _break(
-    connection: "DuckDBPyConnection",
     one: "tuple[BinlogPath, Scan]",
     other: "tuple[BinlogPath, Scan]",
-    *,
-    is_known: bool,
+    gtids_of_one: "Callable[[], list[str | None]] | None",
 ) -> str | None:
-    """Return why one file does not continue the other, as the model `file_breaks` names it; None if it does."""
+    """Return why one file does not continue the other, as the model `file_breaks` names it; None if it does.
+
+    Without the GTIDs of the first file, only its head and its end are compared.
+    """
     (file, scan), (next_file, next_scan) = one, other
     is_next = next_file.sequence == (file.sequence or 0) + 1 or scan.next_binlog_file == next_file.name
     if not is_next:
@@ -99,15 +122,13 @@ def _break(
         return None
     if scan.next_binlog_file not in (None, next_file.name):
         return "other_next_file"
-    if not is_known:
+    if gtids_of_one is None:
         return None
-    rows = connection.execute("select gtid from decoded_transactions where binlog_file = ?", [file.name]).fetchall()
-    gtids = [row[0] for row in rows]
+    gtids = gtids_of_one()
     is_compared = None not in (scan.previous_gtids, next_scan.previous_gtids)
     if is_compared and not leads_to(scan.previous_gtids or "", gtids, next_scan.previous_gtids or ""):
         return "other_gtids"
-    has_end = scan.next_binlog_file is not None or scan.event_counts.get("STOP", 0) > 0
-    if not has_end and (not is_compared or None in gtids):
+    if not _has_end(scan) and (not is_compared or None in gtids):
         return "no_end"
     return None
 

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +40,8 @@ class Moment:
         Of the last transaction before it.
     remarks
         Sentences on what is included, if the given text leaves a doubt.
+    is_end
+        Whether it is the end of the known log only because nothing is known after it.
     """
 
     place: Place
@@ -47,6 +49,7 @@ class Moment:
     gtid: str | None
     committed_at: datetime | None
     remarks: tuple[str, ...] = ()
+    is_end: bool = False
 
     def __str__(self) -> str:
         gtid = f", after {self.gtid}" if self.gtid else ""
@@ -118,7 +121,7 @@ class _Log:
                 f"The {self._log} has no transactions.",
                 hint="Land its binlog and run `binloom build`, or give other files with --files.",
             )
-        return self._before(Place(last[0], last[1], last[4]), last[2])
+        return replace(self._before(Place(last[0], last[1], last[4]), last[2]), is_end=True)
 
     def has_gtid(self, gtid: str) -> bool:
         return self._one("gtid = $gtid limit 1", gtid=gtid) is not None
@@ -213,7 +216,7 @@ class _Log:
         if following is None or first is None:
             end = self.end()
             remark = f"The known log ends before {_utc(time)}: this is its end."
-            return Moment(end.place, end.binlog_file, end.gtid, end.committed_at, (remark,))
+            return replace(end, remarks=(remark,))
         place = Place(following[0], following[1], following[3])
         if place == Place(first[0], first[1], first[3]):
             raise UnknownMomentError(

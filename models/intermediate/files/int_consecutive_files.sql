@@ -28,6 +28,18 @@ stream_gaps as (
 
 ),
 
+-- The server that wrote each epoch; NULL for relay logs.
+servers as (
+
+    select
+        source_id,
+        epoch,
+        max_by(server_id, observed_at) as server_id
+    from {{ ref('stg_binlog__sources') }}
+    group by source_id, epoch
+
+),
+
 -- GTIDs can be compared only where the GTIDs of all bytes are known; failed_segments lists segments that are not
 -- landed.
 looked_at as (
@@ -101,6 +113,7 @@ final as (
         followed.next_binlog_file,
         followed.following,
         followed.following.epoch = followed.epoch as is_same_epoch,
+        coalesce(servers.server_id = following_servers.server_id, false) as is_same_server,
         -- Servers number files consecutively; after an exception, the ROTATE names the next file.
         followed.following.file_sequence = followed.file_sequence + 1
         or followed.next_binlog_file <=> followed.following.binlog_file as is_contiguous,
@@ -124,6 +137,14 @@ final as (
             followed.source_id = landed.source_id
             and followed.epoch = landed.epoch
             and followed.binlog_file = landed.binlog_file
+    left join servers
+        on
+            followed.source_id = servers.source_id
+            and followed.epoch = servers.epoch
+    left join servers as following_servers
+        on
+            followed.source_id = following_servers.source_id
+            and followed.following.epoch = following_servers.epoch
     -- stream_gaps has the breaks that were found while following a server, and their status.
     left anti join stream_gaps
         on
