@@ -380,19 +380,15 @@ class _Parts:
     def _convert(self) -> None:
         cursor = self._cursor
         if cursor.take_words("PARTITION"):  # MariaDB: a partition becomes a table of its own.
-            cursor.name()
+            partition = cursor.name()
             cursor.expect("TO", "TABLE")
             schema, table = self._names.table(cursor)
-            like = self._action("create_like", detail="convert partition")
-            self._others.append(
-                replace(
-                    like,
-                    schema_name=schema,
-                    table_name=table,
-                    other_schema_name=like.schema_name,
-                    other_table_name=like.table_name,
-                )
+            # The rows go from the one table to the other, as with EXCHANGE PARTITION.
+            rows = self._action(
+                "exchange_partition", other_schema_name=schema, other_table_name=table, detail=partition
             )
+            like = replace(rows, action="create_like", schema_name=schema, table_name=table, detail=None)
+            self._others += [replace(like, other_schema_name=rows.schema_name, other_table_name=rows.table_name), rows]
             cursor.skip_until(lambda at: at.is_sign(","))
         elif cursor.take_words("TABLE"):
             schema, table = self._names.table(cursor)

@@ -34,7 +34,7 @@ _EMPTYING: Final = ("drop_table", "truncate_table", "drop_database")
 _CREATING: Final = ("create_table", "create_like", "create_select")
 _REPLACING: Final = (
     *("rename_table", "exchange_partition", "other discard tablespace", "other import tablespace"),
-    *("other convert partition", "other convert table to partition"),
+    "other convert table to partition",
 )
 # A system-versioned table logs its former rows, too; a statement deletes all of them.
 _VERSIONING: Final = re.compile(r"(?:add|drop)_column .* system versioning$")

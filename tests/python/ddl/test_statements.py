@@ -487,7 +487,7 @@ OF_MARIADB = [
             "other d.t <add index>",
         ],
     ),
-    ("alter table t convert partition p0 to table s.u", ["create_like s.u → d.t <convert partition>"]),
+    ("alter table t convert partition p0 to table s.u", ["create_like s.u → d.t", "exchange_partition d.t → s.u <p0>"]),
     (
         "alter table t convert table s.u to partition p0 values less than (10)",
         ["drop_table s.u <convert table to partition>", "other d.t <convert table to partition>"],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from binloom.answers.table_state import table_state_of
 from ingest.ddl.statements import actions_of
 from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
@@ -160,3 +161,24 @@ def test_rows_of_baselines_under_former_names_are_found_for_an_erasure(file: tup
 def test_names_with_a_dot_stay_schema_and_table() -> None:
     actions = actions_of("rename table `a.b`.t to c.`d.e`", None)
     assert renames([((place,), action) for place, action in enumerate(actions)]) == [(("a.b", "t"), ("c", "d.e"))]
+
+
+@pytest.mark.mariadb118
+def test_a_partition_that_became_a_table_took_rows_along_that_the_log_does_not_list(
+    mariadb118_server: Server,
+) -> None:
+    mariadb118_server.flush()
+    mariadb118_server.execute(
+        *("create or replace database parted", "use parted"),
+        "create table p (id int primary key, v int) partition by range (id)"
+        " (partition p0 values less than (10), partition p1 values less than (100))",
+        "insert into p values (1, 1), (11, 1)",
+        "alter table p convert partition p0 to table x",
+        *("insert into x values (6, 1)", "insert into p values (12, 1)"),
+    )
+    log = Log.of_whole_files([mariadb118_server.flush()])
+    for name, certain in (("p", {"12"}), ("x", {"6"})):
+        found = table_state_of(log, f"parted.{name}")
+        rows = [*found]
+        assert not found.state.is_complete
+        assert {row.values["id"] for row in rows if not row.uncertain_since} == certain
