@@ -237,7 +237,7 @@ def _why_done(history: History) -> str:
     if history.existed is None and history.other_existence:
         return "it was deleted since" if history.row is None else "another row has replaced it since"
     if any(history.before.get(name) != value for name, value in history.times.items()):
-        return "it has its former values again, only its time of update is newer"
+        return "the changed columns have their former values again, only the time of update is newer"
     return "its former values were set again"
 
 

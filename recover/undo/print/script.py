@@ -87,7 +87,8 @@ def block(statements: Iterator[Sequence[str]], ending: Ending) -> Iterator[str]:
         count += len(texts)
         yield "\n".join(map(_counted, texts))
     # A statement that cannot be prepared stops the client, and leaves nothing that could commit.
-    verdict = "'COMMIT'" if ending == "commit" else "'DO 0'"
+    told = f"'SELECT ''all {count} rows are as expected; the rehearsal changed nothing'' AS binloom'"
+    verdict = "'COMMIT'" if ending == "commit" else told
     yield (
         f"SET @binloom_end = IF(@binloom_rows = {count}, {verdict}, "
         f"CONCAT('binloom: ', @binloom_rows, ' rows changed instead of {count}, so nothing is committed'));"
@@ -115,7 +116,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
     selected = plan.selected
     what = f"{counted(selected.changes, 'row change')} of {counted(selected.transactions, 'transaction')}"
-    but = ", but not all of their rows" if plan.left.count else ""
+    left = plan.left.count
+    but = f", but not all of them: {subject(left, 'row', 'stays as it is', 'stay as they are')}" if left else ""
     yield f"binloom {plan.options.direction.value}: {verb} {what}{but}"
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"

@@ -651,7 +651,9 @@ def test_a_transaction_is_not_taken_back_in_part(name: str, request: pytest.Fixt
         assert problems_of(server, log, tmp_path / f"{number}-rows", changes, rows_only=True) == []
         if after:
             changes = Filters.of(schemas=["undo_part"], threads=[0])
-            with pytest.raises(UsageError, match=r"are not searched: 2 of undo_part\.gone \(unknown table\)\. docs/"):
+            with pytest.raises(
+                UsageError, match=r"are not searched: 2 of undo_part\.gone \(unknown table\)\. The definitions"
+            ):
                 problems_of(server, log, tmp_path / f"{number}-nothing", changes)
 
 
