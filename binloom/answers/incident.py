@@ -181,7 +181,7 @@ def _removals(timeline: Timeline, filters: Filters) -> Iterator[Note]:
     found = [one for one in timeline.definitions if one.destroys_rows and _is_within(one, tables, filters)]
     for one in found[:_REMOVALS_SHOWN]:
         yield Note(
-            f"{one.statement_type} at {one.binlog_file}:{one.start_pos} took rows away that the log does not list:"
+            f"{one.statement_type} at {one.position} took rows away that the log does not list:"
             f" {', '.join(sorted(tables & {*one.tables})) or one.schema_name}.",
             Kind.UNCERTAIN,
         )

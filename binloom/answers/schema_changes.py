@@ -33,6 +33,8 @@ class SchemaChange:
         Whether binloom knows what each step does.
     destroys_rows
         Whether it removes rows without listing them in the log, such as DROP TABLE or TRUNCATE.
+    transaction_pos
+        Where its transaction begins.
     """
 
     source_id: str
@@ -40,6 +42,7 @@ class SchemaChange:
     binlog_file: str
     start_pos: int
     end_pos: int
+    transaction_pos: int | None
     gtid: str | None
     thread_id: int | None
     event_timestamp: datetime | None
@@ -53,6 +56,11 @@ class SchemaChange:
     sql_text: str | None
     is_understood: bool
     destroys_rows: bool
+
+    @property
+    def position(self) -> str:
+        """Where its transaction begins, as `--transaction` takes it, and `--as-of` for what was there before."""
+        return f"{self.binlog_file}:{self.start_pos if self.transaction_pos is None else self.transaction_pos}"
 
     @property
     def drops_columns(self) -> bool:

@@ -86,9 +86,11 @@ def _changed_by(versions: Sequence[RowVersion], numbers: Sequence[int], column: 
     """Return the number of the last of some versions that changed a column, or that created the row."""
     for number in reversed(numbers):
         version = versions[number]
-        if version.transaction_id is None:
-            continue
-        if version.changed_columns is None or column in version.changed_columns:
+        if version.changed_columns is None:
+            if version.transaction_id is not None:
+                return number + 1
+        elif column in version.changed_columns:
+            # ALTER TABLE gives columns other names and values, too.
             return number + 1
     return None
 

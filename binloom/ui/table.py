@@ -55,7 +55,7 @@ def _file(log: Log, words: Words, opened: OpenedLog) -> Download:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    return Download(path, f"table.{kind}", FORMATS[kind])
+    return Download(path, f"{state.table}.{kind}", FORMATS[kind])
 
 
 def _tables(log: Log) -> list[tuple[str, str]]:

@@ -116,8 +116,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
     selected = plan.selected
     what = f"{counted(selected.changes, 'row change')} of {counted(selected.transactions, 'transaction')}"
-    left = plan.left.count
-    but = f", but not all of them: {subject(left, 'row', 'stays as it is', 'stay as they are')}" if left else ""
+    staying = plan.left.count
+    but = f", but not all of them: {subject(staying, 'row', 'stays as it is', 'stay as they are')}" if staying else ""
     yield f"binloom {plan.options.direction.value}: {verb} {what}{but}"
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"

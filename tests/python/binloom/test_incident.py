@@ -101,8 +101,7 @@ def test_statements_that_are_not_shown_are_told() -> None:
     statements = [
         SimpleNamespace(
             event_timestamp=at,
-            binlog_file="b",
-            start_pos=pos,
+            position=f"b:{pos}",
             thread_id=None,
             sql_text=f"drop table t{pos}",
             destroys_rows=pos % 2 == 0,

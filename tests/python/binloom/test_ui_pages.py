@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import Inputs
+from binloom.ui.row import _changed_by
 from binloom.ui.words import FILTERS
 from tests.servers import Server
 from tests.support.in_process import binloom_here
@@ -72,6 +74,18 @@ def test_a_list_has_the_statements_that_a_server_logged() -> None:
         found = page(client, "/transactions?sort=rows").text
     assert re.search(r"Statement\n(.*\n)*shop.orders\n53\nUPDATE `shop` . `orders` SET STATUS = \?\n53 updates", found)
     assert re.search(r"INSERT INTO `shop` . `orders` .*\nand 2 more\n", found)
+
+
+def test_a_renamed_column_was_changed_last_by_the_statement() -> None:
+    versions = [
+        SimpleNamespace(transaction_id="t1", changed_columns=None),
+        SimpleNamespace(transaction_id="t2", changed_columns=["old"]),
+        SimpleNamespace(transaction_id=None, changed_columns=["old", "new"]),
+        SimpleNamespace(transaction_id=None, changed_columns=None),
+        SimpleNamespace(transaction_id="t3", changed_columns=["other"]),
+    ]
+    found = {name: _changed_by(versions, range(5), name) for name in ("new", "other", "id")}  # type: ignore[arg-type]
+    assert found == {"new": 3, "other": 5, "id": 1}
 
 
 def test_a_mistake_keeps_what_was_asked(client: TestClient) -> None:
