@@ -98,7 +98,7 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
     if first is None:
         return Timeline(None, None, changes, timedelta(seconds=1), ())
     first, last = first.astimezone(UTC), last.astimezone(UTC)
-    step, begin, end = _steps(first, last, most)
+    step, begin, end = _steps(filters, first, last, most)
     selected = _sums(log, selection, step)
     # The filters of place stay: changes of other sources are of other servers.
     near = Filters(sources=filters.sources, since=_time(begin, step), until=_time(end + 1, step))
@@ -121,7 +121,7 @@ def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator
     """Yield the rows that `timeline_of` needs besides the selected ones; the parameters are the same."""
     first, last, _ = next(log.rows(span_query(log.select(filters))))
     if first is not None:
-        step, begin, end = _steps(first.astimezone(UTC), last.astimezone(UTC), most)
+        step, begin, end = _steps(filters, first.astimezone(UTC), last.astimezone(UTC), most)
         yield Rest(since=_time(begin, step), until=_time(end + 1, step))
 
 
@@ -150,10 +150,10 @@ def _timed_gaps(log: Log, sources: Sequence[str]) -> Iterator[TimedGap]:
             yield TimedGap(at.astimezone(UTC), gap)
 
 
-def _steps(first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:
+def _steps(filters: Filters, first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:
     """Return the length of a step, and the numbers of the first and the last one, around selected changes."""
     # A change alone says little: what others did in the minutes around it may be the reason.
-    around = max((last - first) / 4, _LEAST_AROUND)
+    around = max((last - first) / 4, _LEAST_AROUND if filters.is_selective else timedelta(seconds=1))
     step = step_of(first - around, last + around, most)
     return step, _number(first - around, step), _number(last + around, step)
 
