@@ -14,3 +14,8 @@ def subject(number: int, noun: str, one: str, many: str) -> str:
 def sentence(text: str) -> str:
     """Return a text with the full stop of a sentence, which a text that ends with a hint has already."""
     return text if text.endswith(".") else f"{text}."
+
+
+def capitalized(text: str) -> str:
+    """Return a text with the capital letter of a sentence that stands alone."""
+    return text[:1].upper() + text[1:]

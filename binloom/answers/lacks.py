@@ -1,10 +1,11 @@
 """What an answer about row changes lacks, as notes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ingest.words import counted
 from recover.notes import Kind, Note
@@ -18,7 +19,9 @@ from recover.timeline.masked_columns import masks_in_filters
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from ingest.binlog import Scan
     from ingest.binlog.byte_files import LogPath
+    from ingest.sources.files.directory import BinlogPath
     from recover.timeline.as_of import Moment
 
 _GAPS_SHOWN: Final = 5
@@ -200,12 +203,44 @@ def gap_notes(found: Sequence[Gap]) -> Iterator[Note]:
 
 def gaps_of(log: Log, sources: Sequence[str] = ()) -> list[Gap]:
     """Return the parts of the log that are missing, in its order."""
+    return [gap for gap in _gaps(log.rows) if not sources or gap.source_id in sources]
+
+
+def gaps_of_scans(scans: "Mapping[BinlogPath, Scan]", filters: Filters, unread: Collection[str] = ()) -> list[Gap]:
+    """Return the parts that files lack in which selected changes may be, as far as their inventories show these.
+
+    Parameters
+    ----------
+    scans
+        The files in the order of the log.
+    filters
+        Of times.
+    unread
+        Names of files that are not read as a whole, which is told with the reason.
+    """
+    from recover.sources.engine import in_memory
+    from recover.sources.files import SOURCE
+    from recover.sources.missing_parts import TABLES, add_missing_parts
+
+    ends = {file.name: scan.complete_end for file, scan in scans.items() if file.name in unread}
+    with closing(in_memory()) as connection:
+        connection.execute(TABLES)
+        add_missing_parts(connection, SOURCE, [*scans.items()], ends, has_all_transactions=False)
+        found = _gaps(lambda query: iter(connection.execute(query.sql("duckdb")).fetchall()))
+    times = [
+        _TimesOfFile(SOURCE, 0, file.sequence or 0, scan.first_event_at, scan.last_event_at)
+        for file, scan in scans.items()
+    ]
+    return [gap for gap in found if gap.reason != _FAILED and _may_be_within(gap, times, filters)]
+
+
+def _gaps(ask: "Callable[[exp.Query], Iterator[tuple[Any, ...]]]") -> list[Gap]:
     query = " union all ".join(
         f"select source_id, {epoch} as epoch, {file} as binlog_file, {position} as position, {reason} as reason"
         f" from binloom_quality.{mart}"
         for mart, (epoch, file, position, reason) in _GAPS.items()
     )
-    found = [Gap(*row) for row in log.rows(_parsed(query)) if not sources or row[0] in sources]
+    found = (Gap(*row) for row in ask(_parsed(query)))
     return sorted(found, key=lambda gap: (gap.source_id, gap.epoch or 0, gap.binlog_file, gap.position or 0))
 
 

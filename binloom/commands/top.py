@@ -23,7 +23,7 @@ from binloom.commands.output import (
 )
 from ingest.binlog.filters import TableFilter
 from ingest.errors import EXIT_DONE, UsageError
-from ingest.words import counted
+from ingest.words import capitalized, counted
 from recover.questions.top import SPIKE, Step, Top, bars
 from recover.selection.catalog import unknown_table
 from recover.selection.condition import is_filtered_table
@@ -72,6 +72,7 @@ def print_top_of_files(
     files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat, index_dir: Path | None
 ) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
+    from binloom.answers.lacks import gap_notes, gaps_of_scans
     from binloom.answers.named_files import binlogs
     from binloom.answers.opening import Inputs, origin
     from recover.index.opened import Index
@@ -85,7 +86,8 @@ def print_top_of_files(
         wanted.check_tables(read.activity)
     for note in read.notes:
         say(note)
-    _print(read.activity.answer(read.lacks), format)
+    gaps = gap_notes(gaps_of_scans(read.scans, wanted.filters, read.unread))
+    _print(read.activity.answer([*map(capitalized, gaps), *read.lacks]), format)
     sys.stdout.flush()
     for problem in read.problems:
         say(str(problem))

@@ -34,6 +34,10 @@ class Counted:
         The damage of files.
     lacks
         Sentences on what is missing.
+    scans
+        The inventories of the files, in the order of the log.
+    unread
+        Names of the files that are not read as a whole, because they are damaged.
     notes
         Sentences on the index of the files: which sidecars were not used, and how much was read.
     """
@@ -41,6 +45,8 @@ class Counted:
     activity: Activity
     problems: Sequence[BinloomError]
     lacks: Sequence[str]
+    scans: "Mapping[BinlogPath, Scan]"
+    unread: frozenset[str]
     notes: Sequence[str]
 
 
@@ -111,6 +117,7 @@ class _Counting:
         tables = TableFilter(self._filters.schemas, self._filters.tables)
         needed = Needed(self._filters, tables, names, hints, with_facts=True)
         problems: list[BinloomError] = []
+        unread: set[str] = set()
         for file in files:
             statements = scans[file].ddl_statements
             self._activity.removals.add(self._source, file.name, statements, history.actions_in(0, file.name))
@@ -122,12 +129,14 @@ class _Counting:
                 self._add(file, scans[file], names, hints, None, scans[file].complete_end)
             except BinloomError as error:
                 problems.append(error)
+                unread.add(file.name)
             if scans[file].defect is not None:
                 problems.append(damage(file, scans[file]))
+                unread.add(file.name)
         last = scans[files[-1]]
         lacks = [f"The log goes on after {files[-1].name}, in files that were not given."] if last.is_closed else []
         lacks += [f"Rows are missing: {problem.message}" for problem in problems]
-        return Counted(self._activity, problems, lacks, self._indexed.notes(files))
+        return Counted(self._activity, problems, lacks, scans, frozenset(unread), self._indexed.notes(files))
 
     def _add_needed(
         self, file: "BinlogPath", needed: Needed, every: Needed, names: TableNames, hints: "SchemaHints | None"

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from recover.questions.sums import Sums
 from recover.questions.top import Moment, Step, bars, spikes_of
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.binlog.cut_files import cut_inside_a_transaction
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom, binloom_here
 from tests.support.masking.shop import sample_files
@@ -199,6 +202,28 @@ def test_what_is_before_a_damage_counts_and_the_damage_is_told(tmp_path: Path) -
     (lack,) = found["lacks"]
     assert "Rows are missing" in lack
     assert "rows from position" in lack
+
+
+def test_gaps_are_told_as_by_query(tmp_path: Path) -> None:
+    """A file is missing, and another one ends inside a transaction."""
+    shop, files = SAMPLES / "shop-mysql", [tmp_path / f"binlog.00000{number}" for number in (1, 3, 5)]
+    for file in files:
+        shutil.copy(shop / "binlog.000002", file)
+    shutil.copy(shop / "binlog.000001", files[0])
+    end = cut_inside_a_transaction(files[1])
+    breaks = [
+        f"he log has a gap at {one.name}: the files between it and {other.name} are not known."
+        for one, other in pairwise(files)
+    ]
+    gap = f"he log has a gap at {files[1].name}:{end}: a part of the file was not read."
+    found = top("--files", *files)
+    assert found["lacks"] == [f"T{breaks[0]}", f"T{breaks[1]}", f"T{gap}", *found["lacks"][3:]]
+    told = binloom_here("query", "--limit", "0", "--files", *files).stderr
+    assert all(f"binloom: t{one}" in told for one in (*breaks, gap))
+    text = binloom_here("top", "--files", *files).stdout
+    assert f"T{gap}" in text.splitlines()
+    # What is missing between files is from before the later one.
+    assert not any("gap" in one for one in top("--files", *files, "--since", "2027-01-01")["lacks"])
 
 
 def test_options_that_do_not_fit_are_refused(home: Path) -> None:
