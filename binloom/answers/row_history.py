@@ -7,6 +7,7 @@ from datetime import datetime
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
 from binloom.answers.table_state import cascades_in
+from ingest.words import capitalized
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
 from recover.sources.log import Log
@@ -14,7 +15,7 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.cascades import Cascades
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, Table, TableEvent
-from recover.timeline.history import UnknownRowError, history_of
+from recover.timeline.history import UnchangedRowError, UnknownRowError, history_of
 from recover.timeline.logged_statements import statements_of
 from recover.timeline.masked_columns import masked_in_words
 from recover.timeline.named_table import find_table
@@ -180,13 +181,22 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
 def _versions(log: Log, table: Table, key: str, cascades: Cascades) -> list[Version]:
     try:
         return [*cascades.mark(history_of(log.connection, table, key))]
-    except UnknownRowError:
+    except UnknownRowError as error:
         # Rows without names are another reason than a key that does not exist.
         query = "select 1 from binloom.row_changes where source_id = $source and schema_name = $schema"
         query += " and table_name = $table limit 1"
         if not log.connection.execute(query, table.parameters).fetchone():
             log.assert_not_quarantined(Filters(schemas=(table.schema_name,), tables=(table.table_name,)))
+        if isinstance(error, UnchangedRowError):
+            raise _with_lacks(log, table, error) from error
         raise
+
+
+def _with_lacks(log: Log, table: Table, error: UnchangedRowError) -> UnchangedRowError:
+    """Return the error with the parts of the log that are not known: a change of the row may be there."""
+    source = (table.source_id,)
+    notes = (*lacks.beginning(log, source), *lacks.missing(log, Filters(sources=source)))
+    return UnchangedRowError(" ".join([error.message, *map(capitalized, notes)]), hint=error.hint)
 
 
 def operation_of(version: Version) -> str:

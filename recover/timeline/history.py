@@ -27,7 +27,11 @@ _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
 class UnknownRowError(UsageError):
-    """The log contains no change of a row with this key."""
+    """The log contains no row with this key, or the key does not fit the table."""
+
+
+class UnchangedRowError(UnknownRowError):
+    """The key fits the table, but the log contains no change of a row with it."""
 
 
 def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: Place | None = None) -> list[Version]:
@@ -65,7 +69,7 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     if not path.found and (unchanged := _unchanged(connection, table, key, until)):
         return unchanged
     if not path.found:
-        raise UnknownRowError(
+        raise UnchangedRowError(
             f"The log contains no change of row {key} in {table} that took effect"
             f"{'' if until is None else ' up to then'}.",
             hint=_nearest(connection, table, key),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -161,3 +162,32 @@ def test_a_row_that_a_damaged_file_does_not_show_may_be_behind_the_damage(tmp_pa
     files = ("--files", cut, "--snapshot-dir", shop / "schema")
     result = binloom_here("history", "shop.orders", "999", *files, home=tmp_path)
     assert_sentence(result, 3, r"rows from position \d+ on are missing.*\n.*contains no change of row 999")
+
+
+@pytest.mark.parametrize("is_landed", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_row_that_may_be_in_a_gap_is_not_just_denied(is_landed: bool, tmp_path: Path) -> None:
+    shop, files = SAMPLES / "shop-mysql", [tmp_path / "logs" / f"binlog.00000{number}" for number in (1, 4)]
+    files[0].parent.mkdir()
+    for number, file in enumerate(files, start=1):
+        shutil.copy(shop / f"binlog.00000{number}", file)
+    where: tuple[object, ...] = ("--files", *files, "--snapshot-dir", shop / "schema")
+    if is_landed:
+        where = ()
+        binloom_here("snapshot", "--source", "files", "--from-dir", shop / "schema", home=tmp_path)
+        binloom_here("ingest", "--source", "files", "--binlog-dir", files[0].parent, "--all", home=tmp_path)
+    told = [
+        r"no change of row 99999999 in shop\.orders that took effect\. The log has a gap at binlog\.000001:"
+        r" the files between it and binlog\.000004 are not known\.",
+        *([] if is_landed else ["The log goes on after binlog.000004, in files that were not given"]),
+        "The nearest keys are",
+    ]
+    for moment in ((), ("--as-of", "binlog.000004:4000")):
+        result = binloom_here("history", "orders", "99999999", *moment, *where, home=tmp_path)
+        assert_sentence(result, 2, *told)
+    of_another = binloom_here("history", "orders", "1|2", *where, home=tmp_path)
+    assert "gap" not in of_another.stderr
+
+
+def test_a_row_that_a_whole_log_lacks_is_denied_without_more(home: Path) -> None:
+    result = binloom_here("history", "boats", "3", home=home, env=WITHOUT_JAVA)
+    assert "The log contains no change of row 3 in yard.boats that took effect. The nearest keys" in result.stderr
