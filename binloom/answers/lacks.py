@@ -14,6 +14,7 @@ from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.cluster import NoClusterTableError
 from recover.sources.log import Log, listed
+from recover.timeline.as_of import Moment
 from recover.timeline.masked_columns import masks_in_filters
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ingest.binlog import Scan
     from ingest.binlog.byte_files import LogPath
     from ingest.sources.files.directory import BinlogPath
-    from recover.timeline.as_of import Moment
 
 _GAPS_SHOWN: Final = 5
 _FAILED: Final = "a part of the file could not be landed"
@@ -71,12 +71,16 @@ class Gap:
     position: int | None
     reason: str
 
+    @property
+    def place(self) -> str:
+        """Where it begins: a file, or a position in it."""
+        return self.binlog_file if self.position is None else f"{self.binlog_file}:{self.position}"
+
     def __str__(self) -> str:
         from recover.sources.files import SOURCE
 
-        place = self.binlog_file if self.position is None else f"{self.binlog_file}:{self.position}"
         owner = "" if self.source_id == SOURCE else f" of {self.source_id}"
-        return f"{place}{owner}: {self.reason}"
+        return f"{self.place}{owner}: {self.reason}"
 
 
 def of_selection(log: Log, selection: Selection, *, is_explained: bool) -> Iterator[Note]:
@@ -154,15 +158,46 @@ def missing(log: Log, filters: Filters) -> Iterator[Note]:
         yield from gap_notes(found)
     if not filters.files:
         yield from end(log, filters.until)
+    elif log.open_transaction is not None and _file_of(log.open_transaction) in filters.files:
+        yield without_end(log.open_transaction)
 
 
 def end(log: Log, until: datetime | None = None) -> Iterator[Note]:
-    """Yield that the log continues after the given files, so that the answer lacks changes before a moment."""
-    if log.goes_on_after is None:
+    """Yield that the log continues after the given files, or inside a transaction, if the answer lacks changes so.
+
+    Parameters
+    ----------
+    until
+        End of the time that the answer is about; None: it has none.
+    """
+    if log.goes_on_after is log.open_transaction is None:
         return
     last = max(_times_of_files(log), default=None) if until is not None else None
-    if until is None or last is None or not _is_long_after(last.last, until):
+    if until is not None and last is not None and _is_long_after(last.last, until):
+        return
+    if log.open_transaction is not None:
+        yield without_end(log.open_transaction)
+    if log.goes_on_after is not None:
         yield _goes_on(log.goes_on_after)
+
+
+def end_at(log: Log, moment: Moment) -> Iterator[Note]:
+    """Yield that the files end inside a transaction, if an answer is about a moment after their end."""
+    if moment.is_end and f"{moment.binlog_file}:{moment.place.pos}" == log.open_transaction:
+        yield without_end(log.open_transaction)
+
+
+def without_end(place: str) -> Note:
+    """Return that the log ends inside the transaction at a place."""
+    return Note(
+        f"the transaction at {place} has no end in the file, so its rows are left out: the server was still writing"
+        " it, or the file is cut.",
+        Kind.END,
+    )
+
+
+def _file_of(place: str) -> str:
+    return place.rpartition(":")[0]
 
 
 def _goes_on(file: str) -> Note:
@@ -189,6 +224,7 @@ def behind(log: Log, source_id: str, moment: "Moment") -> Iterator[Note]:
             for gap, place in places
             if (place > own or (place == own and (gap.position is None or gap.position >= moment.place.pos)))
             and not (log.problems and gap.reason == _FAILED)
+            and gap.place != log.open_transaction
         ]
     )
 
@@ -217,9 +253,14 @@ def gaps_of_scans(scans: "Mapping[BinlogPath, Scan]", filters: Filters, unread: 
         Of times.
     unread
         Names of files that are not read as a whole, which is told with the reason.
+
+    Returns
+    -------
+    list[Gap]
+        Without the transaction inside which the last file ends.
     """
     from recover.sources.engine import in_memory
-    from recover.sources.files import SOURCE
+    from recover.sources.files import SOURCE, open_transaction
     from recover.sources.missing_parts import TABLES, add_missing_parts
 
     ends = {file.name: scan.complete_end for file, scan in scans.items() if file.name in unread}
@@ -231,7 +272,9 @@ def gaps_of_scans(scans: "Mapping[BinlogPath, Scan]", filters: Filters, unread: 
         _TimesOfFile(SOURCE, 0, file.sequence or 0, scan.first_event_at, scan.last_event_at)
         for file, scan in scans.items()
     ]
-    return [gap for gap in found if gap.reason != _FAILED and _may_be_within(gap, times, filters)]
+    told = open_transaction(*list(scans.items())[-1])
+    found = [gap for gap in found if gap.reason != _FAILED and gap.place != told]
+    return [gap for gap in found if _may_be_within(gap, times, filters)]
 
 
 def _gaps(ask: "Callable[[exp.Query], Iterator[tuple[Any, ...]]]") -> list[Gap]:
@@ -247,9 +290,9 @@ def _gaps(ask: "Callable[[exp.Query], Iterator[tuple[Any, ...]]]") -> list[Gap]:
 def _gaps_within(log: Log, filters: Filters) -> list[Gap]:
     """Return the gaps in which selected changes may be."""
     found = gaps_of(log, filters.sources)
-    if log.problems:
-        # They tell of it with the reason.
-        found = [gap for gap in found if gap.reason != _FAILED]
+    # Both are told of with the reason.
+    found = [gap for gap in found if gap.reason != _FAILED or not log.problems]
+    found = [gap for gap in found if gap.place != log.open_transaction]
     if filters.files:
         return [gap for gap in found if gap.binlog_file in filters.files and gap.position is not None]
     if not found or filters.since is filters.until is None:
@@ -323,7 +366,7 @@ def beside_files(
         Whether the answer itself tells which files are missing between these.
     """
     from ingest.binlog import scan_binlog
-    from recover.sources.files import placed
+    from recover.sources.files import open_transaction, placed
 
     known = placed(files)
     for one, other in pairwise(known):
@@ -336,10 +379,13 @@ def beside_files(
     if is_inside:
         return
     scan = scan_binlog(last.path)
-    is_before = until is not None and _is_long_after(scan.last_event_at, until)
-    if scan.is_closed and not is_before:
+    if until is not None and _is_long_after(scan.last_event_at, until):
+        return
+    if (place := open_transaction(last, scan)) is not None:
+        yield without_end(place)
+    if scan.is_closed:
         yield _goes_on(last.name)
-    elif not is_before:
+    else:
         yield Note(f"the files end at {last.name}:{scan.complete_end}; later changes are not known.")
 
 

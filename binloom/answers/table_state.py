@@ -116,8 +116,7 @@ def notes_on(log: Log, state: State, as_of: str | None) -> Iterator[Note]:
     yield from _notes_on_rows(state)
     if (sentence := masked_in_words(log, state.table)) is not None:
         yield Note(sentence, Kind.MASKED)
-    if as_of is None:
-        yield from lacks.end(log)
+    yield from lacks.end(log) if as_of is None else lacks.end_at(log, state.moment)
     yield from lacks.behind(log, state.table.source_id, state.moment)
 
 

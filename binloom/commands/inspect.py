@@ -165,6 +165,13 @@ def _print_report(report: Report, verbose: bool) -> None:
             "events before it."
         )
         print_line("  Copy the file again from the server, or fetch it with mysqlbinlog --raw, to get the rest.")
+    if report.open_transaction is not None:
+        print_line()
+        print_line(
+            f"  The transaction at position {report.open_transaction} has no end in the file: the server was still"
+            " writing it, or the file is cut."
+        )
+        print_line("  binloom lands and decodes only the events before it.")
     print_line()
 
 

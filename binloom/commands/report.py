@@ -22,7 +22,8 @@ class Report:
 
     `formats` has more than one entry in a relay log. `payload_event_counts` counts events inside compressed payloads.
     `largest_transactions` contains the bytes in the file, the rows, and the seconds from first event to commit.
-    `statement_changes` contains changes that were logged as statements and have no rows. `refusal` explains why
+    `statement_changes` contains changes that were logged as statements and have no rows.
+    `open_transaction` is where the transaction begins inside which the file ends. `refusal` explains why
     nothing, or only a part, was read, and what to do.
     """
 
@@ -57,6 +58,7 @@ class Report:
     incidents: Sequence[dict[str, Any]] = ()
     not_decoded: Mapping[str, int] = field(default_factory=dict)
     complete_end: int | None = None
+    open_transaction: int | None = None
     defect: dict[str, Any] | None = None
 
 
@@ -114,6 +116,7 @@ def report_on(path: "LogPath") -> Report:
         incidents=[_incident(path, position) for position in content.incidents],
         not_decoded=_by_frequency(content.unsupported),
         complete_end=scan.complete_end,
+        open_transaction=scan.open_transaction,
         defect=None if defect is None else {"position": defect.position, "reason": defect.reason},
     )
 

@@ -72,7 +72,7 @@ def print_top_of_files(
     files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat, index_dir: Path | None
 ) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
-    from binloom.answers.lacks import gap_notes, gaps_of_scans
+    from binloom.answers.lacks import gap_notes, gaps_of_scans, without_end
     from binloom.answers.named_files import binlogs
     from binloom.answers.opening import Inputs, origin
     from recover.index.opened import Index
@@ -86,8 +86,10 @@ def print_top_of_files(
         wanted.check_tables(read.activity)
     for note in read.notes:
         say(note)
-    gaps = gap_notes(gaps_of_scans(read.scans, wanted.filters, read.unread))
-    _print(read.activity.answer([*map(capitalized, gaps), *read.lacks]), format)
+    notes = [*gap_notes(gaps_of_scans(read.scans, wanted.filters, read.unread))]
+    if read.open_transaction is not None:
+        notes.append(without_end(read.open_transaction))
+    _print(read.activity.answer([*map(capitalized, notes), *read.lacks]), format)
     sys.stdout.flush()
     for problem in read.problems:
         say(str(problem))

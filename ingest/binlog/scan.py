@@ -77,6 +77,11 @@ class Scan:
     defect: Defect | None = None
     ddl_statements: list[pa.RecordBatch] = field(default_factory=list, compare=False)
 
+    @property
+    def open_transaction(self) -> int | None:
+        """Where the transaction begins inside which the file ends, at the end of an event; None if there is none."""
+        return self.complete_end if self.defect is None and self.complete_end < self.file_size else None
+
 
 def scan_binlog(
     path: str | LogPath,

@@ -14,7 +14,7 @@ from recover.index.opened import Index, Sidecars
 from recover.questions.activity import Activity, Key, KnownMap, Place
 from recover.selection.filters import Filters
 from recover.sources.decoding import damage, offsets
-from recover.sources.files import SOURCE, definitions_of_log, placed, scans_of
+from recover.sources.files import SOURCE, definitions_of_log, open_transaction, placed, scans_of
 from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Counted:
         The damage of files.
     lacks
         Sentences on what is missing.
+    open_transaction
+        `file:position` of the transaction inside which the last file ends; it does not count. None if there is none.
     scans
         The inventories of the files, in the order of the log.
     unread
@@ -45,6 +47,7 @@ class Counted:
     activity: Activity
     problems: Sequence[BinloomError]
     lacks: Sequence[str]
+    open_transaction: str | None
     scans: "Mapping[BinlogPath, Scan]"
     unread: frozenset[str]
     notes: Sequence[str]
@@ -136,7 +139,15 @@ class _Counting:
         last = scans[files[-1]]
         lacks = [f"The log goes on after {files[-1].name}, in files that were not given."] if last.is_closed else []
         lacks += [f"Rows are missing: {problem.message}" for problem in problems]
-        return Counted(self._activity, problems, lacks, scans, frozenset(unread), self._indexed.notes(files))
+        return Counted(
+            self._activity,
+            problems,
+            lacks,
+            open_transaction(files[-1], last),
+            scans,
+            frozenset(unread),
+            self._indexed.notes(files),
+        )
 
     def _add_needed(
         self, file: "BinlogPath", needed: Needed, every: Needed, names: TableNames, hints: "SchemaHints | None"

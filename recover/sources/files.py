@@ -51,6 +51,8 @@ class DecodedFiles:
         Schema and name of all tables in the files, also of those that the filters exclude.
     last_file
         Name of the last file.
+    open_transaction
+        `file:position` of the transaction inside which the last file ends, without a defect; None if there is none.
     goes_on
         Whether the server closed the last file, so that the log goes on in files that were not given.
     history
@@ -69,6 +71,7 @@ class DecodedFiles:
     problems: tuple[BinloomError, ...]
     tables: frozenset[tuple[str, str]]
     last_file: str
+    open_transaction: str | None
     goes_on: bool
     history: "SchemaHistory"
     documents: DocumentsOfFiles
@@ -164,6 +167,7 @@ def _decoded(
             problems=tuple(work.problems),
             tables=frozenset(work.tables),
             last_file=files[-1].name,
+            open_transaction=open_transaction(files[-1], last),
             goes_on=last.is_closed,
             history=history,
             documents=DocumentsOfFiles(work.connection, _opened(files, scans, work.indexed, hints), work.typed),
@@ -220,6 +224,11 @@ def _opened(
         else:
             found.append((file.name, partial(opening, end=scans[file].complete_end)))
     return found
+
+
+def open_transaction(file: "BinlogPath", scan: "Scan") -> str | None:
+    """Return `file:position` of the transaction inside which a file ends, without a defect; None if there is none."""
+    return None if scan.open_transaction is None else f"{file.name}:{scan.open_transaction}"
 
 
 def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":

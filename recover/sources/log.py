@@ -117,6 +117,9 @@ class Log:
         Schema and name of tables that exist in the log, though it may have none of their rows.
     goes_on_after
         Name of the last file, if the server went on in files that this log lacks.
+    open_transaction
+        `file:position` of the transaction inside which the last file ends; its rows are not there. None if there is
+        none, or if `problems` tell of it.
     snapshot
         Schema snapshot that was given for files.
     home
@@ -147,6 +150,7 @@ class Log:
     is_whole: bool = True
     tables: frozenset[tuple[str, str]] = frozenset()
     goes_on_after: str | None = None
+    open_transaction: str | None = None
     snapshot: "SchemaSnapshot | None" = field(default=None, repr=False)
     home: Path | None = None
     copies: Copies | None = field(default=None, repr=False)
@@ -241,6 +245,7 @@ class Log:
             is_whole=False,
             tables=found.tables,
             goes_on_after=found.last_file if found.goes_on else None,
+            open_transaction=found.open_transaction,
             snapshot=snapshot,
             notes=found.notes,
             unindexed=whole if found.notes else None,
@@ -306,6 +311,7 @@ class Log:
             found.problems,
             tables=found.tables,
             goes_on_after=found.last_file if found.goes_on else None,
+            open_transaction=found.open_transaction,
             snapshot=snapshot,
             home=home,
             history=found.history,

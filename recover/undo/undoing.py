@@ -148,6 +148,8 @@ def planned(
                     f"{counted(count, 'row')} of {'.'.join(name)} that a cascade changed, because the last images are"
                     " older than a change of the table itself"
                 )
+            if log.open_transaction is not None:
+                plan.warnings.append(f"the transaction at {log.open_transaction}, which has no end in the file")
             if log.goes_on_after is not None:
                 plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
                 plan.goes_on_after = log.goes_on_after
