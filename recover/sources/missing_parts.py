@@ -70,10 +70,12 @@ def add_missing_parts(
     def insert(table: str, *values: Any) -> None:
         insert_row(connection, f"binloom_quality.{table}", source_id, *values)
 
-    for file, scan in scans:
+    for number, (file, scan) in enumerate(scans, start=1):
+        # A server writes to its last file only: an earlier one with this mark is a copy from then.
+        is_written = scan.format.is_in_use and number == len(scans)
         if file.name in failed:
             insert("failed_segments", 0, file.name, failed[file.name])
-        elif scan.complete_end < scan.file_size and not scan.format.is_in_use:
+        elif scan.complete_end < scan.file_size and not is_written:
             insert("uncovered_bytes", 0, file.name, scan.complete_end, scan.file_size, "gap")
         if scan.first_misplaced_pos is not None:
             place = scan.first_misplaced_pos

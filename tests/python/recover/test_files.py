@@ -23,6 +23,7 @@ from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
 from recover.timeline.table_log import MARTS
 from tests.servers import ALL_DISTRIBUTIONS
+from tests.support.binlog.cut_files import cut_inside_a_transaction
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.broken import events, written
@@ -339,6 +340,17 @@ def test_a_missing_file_makes_rows_uncertain(tmp_path: Path) -> None:
     later.write_bytes((SHOP / "binlog.000002").read_bytes())
     missing = "After missing files or transactions at binlog.000003:0, rows may be missing or have other values."
     assert missing in gaps(whole([SHOP / FIRST_FILE, later]))
+
+
+def test_only_the_last_file_may_end_inside_a_transaction(tmp_path: Path) -> None:
+    """A copy of a file that was in use lacks the rest of it, if there are later files."""
+    copies = [tmp_path / f"binlog.00000{number}" for number in (2, 3)]
+    for copy in copies:
+        copy.write_bytes((SHOP / "binlog.000002").read_bytes())
+    start = cut_inside_a_transaction(copies[0], is_in_use=True)
+    missing = f"After a part that was not read at binlog.000002:{start}, rows may be missing or have other values."
+    assert missing not in gaps(whole([SHOP / FIRST_FILE, copies[0]]))
+    assert missing in gaps(whole([SHOP / FIRST_FILE, *copies]))
 
 
 def test_an_undo_of_a_cut_file_is_refused(tmp_path: Path) -> None:
