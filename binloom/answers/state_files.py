@@ -28,7 +28,8 @@ def write_parquet(columns: Sequence[str], rows: Iterator[Row], output: Path) -> 
 
     lists = {name: pa.list_(pa.string()) for name in (UNKNOWN, UNCERTAIN)}
     schema = pa.schema({**dict.fromkeys(columns, pa.string()), **lists})
-    with pq.ParquetWriter(output, schema, compression="zstd") as writer:
+    # A file of Python tells in its errors what is wrong, and no more.
+    with output.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
             values = {name: [row.values.get(name) for row in part] for name in columns}
             known = [marks_of(row) for row in part]

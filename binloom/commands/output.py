@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from binloom.commands.whole_output import replaced
 from ingest.escapes import csv_cell, json_visible, visible
 
 # A table is drawn when its cells fit into columns of this many characters.
@@ -69,29 +70,14 @@ def print_line(line: str = "") -> None:
 
 
 def write_script(lines: Iterable[str], output: Path | None) -> None:
-    """Print the lines of a script, or write them to a file, which exists only when it has all of them.
-
-    A path that is no regular file, such as /dev/null, is written to: it must not be replaced by one.
-    """
+    """Print the lines of a script, or write them to a file, which exists only when it has all of them."""
     texts = (f"{line}\n" for line in lines)
     if output is None:
         sys.stdout.writelines(texts)
         sys.stdout.flush()
         return
-    is_replaced = output.is_file() or not output.exists()
-    part = output.with_name(f"{output.name}.part") if is_replaced else output
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(texts)
-        if is_replaced:
-            part.replace(output)
-    except OSError as error:
-        if error.filename in (None, str(part)):
-            error.filename = str(output)
-        raise
-    finally:
-        if is_replaced:
-            part.unlink(missing_ok=True)
+    with replaced(output) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(texts)
 
 
 def iso(moment: datetime | None) -> str | None:

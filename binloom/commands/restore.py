@@ -4,7 +4,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from binloom.answers.named_files import binlogs
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import RestoreFormat, progress, say, write_script
 from binloom.commands.running import hide_pandas_from_arrow
+from binloom.commands.whole_output import replaced
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.sources.files.piped import STANDARD_INPUT
 from recover.restore.cascades import cascading_parents
@@ -250,7 +250,7 @@ def _write_sql(tables: list[RestoredTable], dump: str, spill: Path, output: Path
     notes = [*_notes(tables, dump), "triggers of the tables run; the tables must exist, without these rows"]
     lines = sql_lines(tables, notes)
     if output is not None:
-        with _replaced(output) as part:
+        with replaced(output) as part:
             _write_lines(part, lines)
         return
     whole = spill / "restore.sql"
@@ -271,37 +271,14 @@ def _write_files(tables: list[RestoredTable], format: RestoreFormat, output: Pat
         raise UsageError(f"{format.value} is not written to stdout.", hint="Give --output FILE.")
     write: Callable[[RestoredTable, Path], None] = write_csv if format is RestoreFormat.CSV else write_parquet
     if len(tables) == 1:
-        with _replaced(output) as part:
+        with replaced(output) as part:
             write(tables[0], part)
         return
     if output.exists():
         raise UsageError(
             f"{output} exists, and several tables need a new folder.", hint="Give --output the name of a new folder."
         )
-    with _replaced(output) as part:
+    with replaced(output) as part:
         part.mkdir()
         for table in tables:
             write(table, part / f"{table.table.text.replace('/', '%2F')}.{format.value}")
-
-
-@contextmanager
-def _replaced(output: Path) -> Iterator[Path]:
-    """Give a path beside an output, which replaces it if all goes well."""
-    if output.exists() and not output.is_file():
-        # A device, such as /dev/null.
-        yield output
-        return
-    part = output.with_name(f".{output.name}.part")
-    _remove(part)
-    try:
-        yield part
-        part.replace(output)
-    finally:
-        _remove(part)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from binloom.answers.state_files import csv_lines, marks_of, write_parquet
 from binloom.answers.table_state import notes_on, state_at
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import StateFormat, json_text, say, write_script
+from binloom.commands.whole_output import replaced
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.words import subject
 from recover.sources.log import Log
@@ -29,9 +30,10 @@ def print_state(
         return max(_write_inserts(log, state, output), _concluded(log, state, as_of))
     rows = sorted_rows(log.connection, state, log.versions)
     if format is StateFormat.PARQUET and output is not None:
-        write_parquet(state.columns, rows, output)
+        with replaced(output) as part:
+            write_parquet(state.columns, rows, part)
     elif output is not None:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with replaced(output) as part, part.open("w", encoding="utf-8", newline="") as file:
             file.writelines(_lines(state.columns, rows, format))
     else:
         sys.stdout.writelines(_lines(state.columns, rows, format))

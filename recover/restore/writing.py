@@ -218,7 +218,7 @@ def write_parquet(table: RestoredTable, path: Path) -> None:
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in table.columns])
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         _write_batches(table, schema, writer.write_table)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.in_process import binloom_here
+from tests.support.landing.full_disk import file_size_limit
 from tests.support.older_warehouse import unpack
 from tests.support.places import SAMPLES
 
@@ -191,3 +192,18 @@ def test_a_row_that_may_be_in_a_gap_is_not_just_denied(is_landed: bool, tmp_path
 def test_a_row_that_a_whole_log_lacks_is_denied_without_more(home: Path) -> None:
     result = binloom_here("history", "boats", "3", home=home, env=WITHOUT_JAVA)
     assert "The log contains no change of row 3 in yard.boats that took effect. The nearest keys" in result.stderr
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "sql"])
+def test_a_full_disk_leaves_no_cut_file(home: Path, format: str, tmp_path: Path) -> None:
+    file = tmp_path / f"orders.{format}"
+    for before in (None, "of an earlier run"):
+        if before is not None:
+            file.write_text(before)
+        with file_size_limit(500):
+            result = binloom_here("state", "shop.orders", "--format", format, "--output", file, home=home)
+        assert_sentence(result, 3, f"{file}: File too large. Check that the path exists, may be used, and has space")
+        assert [one.name for one in tmp_path.iterdir()] == ([] if before is None else [file.name])
+    assert file.read_text() == "of an earlier run"
+    assert binloom_here("state", "boats", "--format", format, "--output", "/dev/null", home=home).returncode == 0
+    assert not Path("/dev/null").is_file()
