@@ -51,7 +51,7 @@ class OutsideTheLogError(NothingSelectedError):
     """A GTID, file, position or time is not in the log."""
 
 
-def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageError:
+def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True, *, is_damaged: bool = False) -> UsageError:
     """Return the error for a selection without row changes: what is not there, and what is.
 
     Parameters
@@ -62,6 +62,8 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageE
         A selection that has no row changes.
     is_whole
         Whether the log has all row changes, and not only those that fit some filters.
+    is_damaged
+        Whether a part of the log could not be read.
     """
     filters = selection.filters
     return (
@@ -70,7 +72,7 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageE
         or _changes_no_row(ask, filters)
         or _outside_time(ask, filters)
         or _not_logged(ask, filters)
-        or _only_filter(filters)
+        or _only_filter(filters, is_damaged)
         or (_excluded(ask, selection) if is_whole else None)
         or NothingSelectedError(
             f"No row change fits all of these filters: {', '.join(_given(filters))}.", hint="Give fewer of them."
@@ -241,11 +243,12 @@ def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
     return None
 
 
-def _only_filter(filters: Filters) -> UsageError | None:
+def _only_filter(filters: Filters, is_damaged: bool) -> UsageError | None:
     """Name the filter if there is only one; without any, the log has no row changes."""
     given = _given(filters)
     if not given:
-        return NothingSelectedError("The log contains no row changes.")
+        known = "What could be read of the log" if is_damaged else "The log"
+        return NothingSelectedError(f"{known} contains no row changes.")
     return NothingSelectedError(f"No row change fits this filter: {given[0]}.") if len(given) == 1 else None
 
 

@@ -363,10 +363,12 @@ def _in_words(unknown: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str
 
 def damage(file: "BinlogPath", scan: "Scan") -> BinloomError:
     """Return the error for the defect of a file."""
-    from ingest.errors import CorruptBinlogError
+    from ingest.errors import CorruptBinlogError, encrypted_binlog
 
     defect = scan.defect
     position = defect.position if defect is not None else scan.complete_end
+    if scan.is_encrypted:
+        return encrypted_binlog(file.path, position)
     reason = defect.reason if defect is not None else "it is cut"
     return CorruptBinlogError(
         f"{file.path}: {reason}, at position {position}; rows from position {scan.complete_end} on are missing.",

@@ -421,7 +421,7 @@ class Log:
         log = Log.of_warehouse(self.home) if is_part_of_warehouse and self.home is not None else self
         if self.unindexed is not None and names_what_may_be_skipped(selection.filters):
             log = self.unindexed()
-        return why_nothing(log.rows, selection, log.is_whole)
+        return why_nothing(log.rows, selection, log.is_whole, is_damaged=bool(log.problems))
 
     def answer(self, query: "exp.Query") -> Answer:
         """Return the answer to a query on the views; a cluster gives it from all of its rows."""

@@ -358,3 +358,19 @@ def test_an_older_home_without_the_tables_of_gaps_is_asked_and_says_so(tmp_path:
     result = binloom_here("query", "--table", "boats", home=home, env=WITHOUT_JAVA)
     assert result.returncode == 0, result.stderr
     assert "gaps of the log are not known" in result.stderr and "INSERT" in result.stdout
+
+
+@pytest.mark.parametrize("command", [("query",), ("transactions",), ("top",), ("undo",)], ids=" ".join)
+def test_an_encrypted_file_is_to_be_read_from_its_server(command: tuple[str, ...]) -> None:
+    """A new copy of it is encrypted as well; and nobody knows what it has."""
+    file = FIXTURES / "encrypted" / "mariadb-10.5.binlog"
+    result = binloom_here(*command, "--files", file)
+    assert_sentence(
+        result,
+        2 if command == ("undo",) else 3,
+        rf"{file.name} is encrypted by its server from position 296 on \(encrypt_binlog=ON\)\. Stream it from the"
+        " server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`",
+    )
+    told = result.stdout + result.stderr
+    assert "The log contains no row changes" not in told and "Copy the file" not in told
+    assert command != ("query",) or "What could be read of the log contains no row changes." in told
