@@ -83,10 +83,15 @@ class OpenedLog:
         self._folder.cleanup()
 
 
-def _state_of_file(path: Path | str) -> tuple[int, int] | None:
-    """Return size and time of a file; None for a pipe, which is read once, or an object in a store."""
+def _state_of_file(path: Path | str) -> tuple[int, ...] | None:
+    """Return what tells one content of a file from another; None for a pipe, which is read once, or a stored object.
+
+    Whoever copies a file may set its time, and a file in its place may have its size: the system sets the rest.
+    """
     try:
         found = Path(path).stat() if isinstance(path, Path) and path.is_file() else None
     except OSError:
         return None
-    return None if found is None else (found.st_size, found.st_mtime_ns)
+    if found is None:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

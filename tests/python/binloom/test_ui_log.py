@@ -1,5 +1,6 @@
 """The log under the pages of `binloom ui`: hostile names, masks, and a session that is open while the log changes."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -164,3 +165,21 @@ def test_a_file_that_grows_is_read_again(tmp_path: Path) -> None:
         whole = (LOG / "binlog.000001").read_bytes()
         (tmp_path / "b.000001").write_bytes(whole)
         assert "1 row change\n" not in page(client, "/").text
+
+
+@pytest.mark.parametrize("is_in_place", [True, False])
+def test_a_file_of_the_same_size_and_time_is_another_one(is_in_place: bool, tmp_path: Path) -> None:
+    """An answer about the file before would be about rows that are not there any more."""
+    file, other = tmp_path / "binlog.000001", tmp_path / "other"
+    for name in (file, other):
+        shutil.copyfile(LOG / "binlog.000001", name)
+        os.utime(name, (1_000_000, 1_000_000))
+    with OpenedLog(Inputs([file]), []) as opened:
+        first = opened.log()
+        assert opened.log() is first
+        if is_in_place:
+            file.write_bytes(other.read_bytes())
+            os.utime(file, (1_000_000, 1_000_000))
+        else:
+            other.replace(file)
+        assert opened.log() is not first
