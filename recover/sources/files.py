@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.sources.more_rows import RestOf
 
+# A server writes its version, the time of the file and the GTIDs before it first.
+_HEAD_BYTES: Final = 1 << 16
 _ONE_LOG: Final = (
     "Give the files of one server's log. After a failover, land those of both servers as one source: `binloom ingest"
     " --source NAME --binlog-dir DIR`, first the files of the old server."
@@ -237,11 +239,27 @@ def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
 
     files = sorted((binlog_path(path) for path in paths), key=lambda file: (file.base, file.sequence or 0))
     for one, other in pairwise(files):
+        if one.name == other.name and _is_copy(one.path, other.path):
+            both = (
+                f"{one.path} is" if str(one.path) == str(other.path) else f"{one.path} and {other.path} are one file,"
+            )
+            raise UsageError(f"{both} given twice.", hint="Give it once.")
         if one.name == other.name:
             raise UsageError(f"{one.path} and {other.path} have the same name.", hint=_ONE_LOG)
         if one.base != other.base:
             raise UsageError(f"{one.path} and {other.path} are not files of one log.", hint=_ONE_LOG)
     return files
+
+
+def _is_copy(one: "LogPath", other: "LogPath") -> bool:
+    """Return whether two files have the same size and the same head, which tells server and time; also compressed."""
+    from ingest.binlog.byte_files import size_of
+    from ingest.sources.files.named import first_bytes
+
+    try:
+        return first_bytes(one, _HEAD_BYTES) == first_bytes(other, _HEAD_BYTES) and size_of(one) == size_of(other)
+    except BinloomError:
+        return False
 
 
 def _assert_names(filters: Filters, files: "Sequence[BinlogPath]") -> None:

@@ -1,5 +1,7 @@
 """Files that are decoded on the spot give the row changes that the warehouse has for them."""
 
+import gzip
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -28,7 +30,7 @@ from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.broken import events, written
 from tests.support.older_warehouse import FIRST_FILE, LANDED, SAMPLE, unpack
-from tests.support.places import FIXTURES, PROJECT
+from tests.support.places import FIXTURES, PROJECT, SAMPLES
 
 SHOP = PROJECT / "samples" / SAMPLE
 WITH_SCHEMA = sorted(
@@ -261,7 +263,7 @@ def test_a_comparison_that_may_surprise_is_told(command: str, tmp_path: Path) ->
         (["--files", SHOP / FIRST_FILE, "--table", "shop.order"], ["no table 'shop.order'", "nearest .* shop.orders"]),
         (["--files", SHOP / "binlog.999999"], ["no such file|does not exist|is not there"]),
         (["--files", SHOP / "schema" / "columns.json"], ["is not a binlog"]),
-        (["--files", SHOP / FIRST_FILE, SHOP / FIRST_FILE], ["have the same name"]),
+        (["--files", SHOP / FIRST_FILE, SHOP / FIRST_FILE], [rf"{FIRST_FILE} is given twice\. Give it once\.$"]),
         (
             ["--files", SHOP / FIRST_FILE, SHOP.parent / "shop-mariadb" / "binlog.000002"],
             ["mysql with server_id 1 wrote", "mariadb with server_id", "Give the files of one server"],
@@ -316,6 +318,23 @@ def test_the_filter_of_keys_keeps_the_rows_with_one_of_its_texts(ordinal: int) -
                 or {one["before_values"][ordinal], one["after_values"][ordinal]} & {*wanted}
             ]
             assert rows_with_keys(batch, {table_map: [{ordinal: wanted}]}).to_pylist() == kept
+
+
+def test_a_file_that_is_given_twice_is_one_file(tmp_path: Path) -> None:
+    file, packed, archive = SHOP / FIRST_FILE, tmp_path / f"{FIRST_FILE}.gz", tmp_path / "logs.tar"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    with tarfile.open(archive, "w") as tar:
+        tar.add(file, arcname=FIRST_FILE)
+    for other in (packed, archive):
+        result = binloom_here("query", "--files", file, other)
+        assert_sentence(result, 2, r"are one file, given twice\. Give it once\.$")
+        assert str(file) in result.stderr and str(other) in result.stderr
+    # A file of another server, and one that went on, are other files.
+    others = [SAMPLES / "shop-mariadb" / FIRST_FILE, tmp_path / FIRST_FILE]
+    others[1].write_bytes(file.read_bytes()[:9000])
+    for other in others:
+        result = binloom_here("query", "--files", file, other)
+        assert_sentence(result, 2, "have the same name", "Give the files of one server's log")
 
 
 def whole(paths: list[Path]) -> Log:
