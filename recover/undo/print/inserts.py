@@ -166,32 +166,32 @@ def inserts_of(log: Log, state: State) -> Inserts:
         columns = ", ".join(definitions.unread[name])
         raise DefinitionError(
             f"Nothing tells the character set of {columns} in {state.table}, so texts cannot be written as SQL.",
-            hint="Use --format csv, json or parquet. Or give --schema-from HOST; or write the character set into the"
+            hint="Use --format json or parquet. Or give --schema-from HOST; or write the character set into the"
             " file of --ddl, such as CREATE DATABASE … CHARACTER SET utf8mb4.",
         )
     if table is None:
         raise DefinitionError(
             f"Nothing describes {state.table} as it was at that moment, so its generated columns are unknown: neither"
             " the statements of the log since its CREATE TABLE, nor a schema snapshot.",
-            hint="Use --format csv, json or parquet, which need none. Or give the CREATE TABLE of that time: `binloom"
+            hint="Use --format json or parquet, which need none. Or give the CREATE TABLE of that time: `binloom"
             f" snapshot --from-ddl FILE --at-file {state.moment.binlog_file} --at-pos {state.moment.place.pos}`,"
             " or the definition from that time with --files and --ddl or --snapshot-dir.",
         )
     if table.is_versioned:
         raise DefinitionError(
             f"{table.text} is system-versioned: the server itself writes the rows of its history.",
-            hint="Use --format csv, json or parquet.",
+            hint="Use --format json or parquet.",
         )
     if reason := difference(log, state, table, definitions):
         raise DefinitionError(
             f"The definition may not be that of {table.text} at that moment: {reason}.",
-            hint="Use --format csv, json or parquet, or give the definition from that time: --files with --ddl.",
+            hint="Use --format json or parquet, or give the definition from that time: --files with --ddl.",
         )
     masked = masked_tables(log, state.table.source_id).get(table.name)
     if masked:
         raise UsageError(
             f"{table.text} has masked columns, whose values INSERT statements would write: {in_words(masked)}.",
-            hint="Use --format csv, json or parquet, or give the original binlog files with --files.",
+            hint="Use --format json or parquet, or give the original binlog files with --files.",
         )
     itself = any(key.table == key.parent == table.name for key in definitions.foreign_keys)
     rows = sorted_rows(log.connection, state, log.versions)
