@@ -29,7 +29,8 @@ class CoveredFile:
     Attributes
     ----------
     state
-        Of a landed file: `landed`, `partly landed`, `failed`, `in progress` or `left out`; otherwise `decoded`.
+        Of a landed file: `landed`, `partly landed`, `failed`, `in progress`, `broken off` or `left out`; otherwise
+        `decoded`.
     bytes_landed, file_size
         Of a landed file.
     row_events

@@ -1,5 +1,6 @@
 """What an answer about row changes lacks, as notes."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.words import counted
+from ingest.words import counted, subject
 from recover.notes import Kind, Note
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
@@ -129,6 +130,18 @@ def nothing(log: Log, selection: Selection) -> Iterator[Note]:
         raise reason
     yield from quarantine(log, selection.filters)
     yield Note(str(reason))
+    yield from unlanded(log)
+
+
+def unlanded(log: Log) -> Iterator[Note]:
+    """Yield which sources of a home lack rows because the command that landed them does not run any more."""
+    from ingest.warehouse.broken_off import ADVICE, broken_off
+
+    if log.is_landed and log.home is not None:
+        found = Counter(source for source, *_ in broken_off(log.home))
+        for source, count in sorted(found.items()):
+            lost = subject(count, "segment", "is", "are")
+            yield Note(f"a landing of source {source} broke off: {lost} missing. {ADVICE}", Kind.UNCERTAIN)
 
 
 def beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -> Iterator[Note]:

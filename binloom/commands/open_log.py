@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from binloom.answers import opening
+from binloom.answers import lacks, opening
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import NOTHING_GIVEN, Inputs, writer_of
 from binloom.commands.build_record import has_built_everything
@@ -107,11 +107,12 @@ def report_notes(notes: Iterable[Note]) -> None:
 
 @contextmanager
 def problems_first(log: Log) -> Iterator[None]:
-    """Report damaged files before an error is printed: the rows that they lack may be the reason for it."""
+    """Report damaged files and broken landings before an error: the rows that they lack may be the reason for it."""
     try:
         yield
     except UsageError as error:
         error.exit_code = max(error.exit_code, report_problems(log))
+        report_notes(lacks.unlanded(log))
         raise
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binloom.commands.output import Format, human_bytes, print_line, print_rows, print_table
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, empty_home
+from ingest.warehouse.broken_off import ADVICE
 from ingest.warehouse.home import binloom_home
 from ingest.words import counted
 
@@ -133,6 +134,8 @@ def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> Non
         if len(files) < len(one.files):
             others = counted(len(one.files) - len(files), "earlier file")
             print_line(f"  {others}: all landed or left out. --format csv prints a line for each file.")
+        if any(file.state == "broken off" for file in one.files):
+            print_line(f"  A landing broke off: it was killed, or failed. {ADVICE}")
         for file in files:
             if file.error:
                 print_line(f"  {file.binlog_file}: {file.error}")

@@ -1,6 +1,7 @@
 """Overview of sources: files, segments, lag, and rows that could not be bound. Needs no Spark."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from ingest.errors import unknown_source
 from ingest.follow.lag import Lag, find_lag, landed_gtids, last_landed_at
 from ingest.follow.spool import Spool
+from ingest.warehouse.broken_off import Key, broken_off
 from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_rows
 from ingest.warehouse.gaps import latest_gaps
 from ingest.warehouse.home import binloom_home, model_dirs
@@ -40,7 +42,8 @@ class FileStatus:
     last_event_at
         Latest timestamp in the file, UTC.
     state
-        `landed`, `partly landed`, `failed`, `in progress`, or `left out` when the whole file is skipped.
+        `landed`, `partly landed`, `failed`, `in progress`, `broken off` when the command that landed it does not run
+        any more, or `left out` when the whole file is skipped.
     error
         Reason why a part of the file failed.
     """
@@ -152,22 +155,26 @@ def status(source_id: str | None = None, home: Path | None = None) -> list[Sourc
     known = sorted({row["source_id"] for rows in tables.values() for row in rows})
     if source_id is not None and source_id not in known:
         raise unknown_source(source_id, known, home)
-    quarantined = _quarantined(home)
+    quarantined, broken = _quarantined(home), broken_off(home)
     return [
-        _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()), home)
+        _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()), broken, home)
         for name in known
         if source_id in (None, name)
     ]
 
 
 def _source_status(
-    source_id: str, tables: dict[str, list[dict[str, Any]]], quarantined: Counter[str] | None, home: Path
+    source_id: str,
+    tables: dict[str, list[dict[str, Any]]],
+    quarantined: Counter[str] | None,
+    broken: Collection[Key],
+    home: Path,
 ) -> SourceStatus:
     mine = {name: [row for row in rows if row["source_id"] == source_id] for name, rows in tables.items()}
     recorded = [SegmentState.of_row(row) for row in mine[SEGMENTS.name]]
     record = SourceRecord.of(source_id, mine[SOURCES.name], mine[BINLOG_FILES.name], recorded)
     files = sorted(
-        (_file_status(row, record.states.get(key, [])) for key, row in record.files.items()),
+        (_file_status(row, record.states.get(key, []), broken) for key, row in record.files.items()),
         key=lambda file: (file.epoch, file.file_sequence or 0, file.binlog_file),
     )
     states = [state for of_file in record.states.values() for state in of_file]
@@ -220,15 +227,15 @@ def _follow_status(spool: Spool, record: SourceRecord, lag: Lag) -> FollowStatus
     )
 
 
-def _file_status(row: Row, states: list[SegmentState]) -> FileStatus:
+def _file_status(row: Row, states: list[SegmentState], broken: Collection[Key]) -> FileStatus:
     completed = [state for state in states if state.status == "completed"]
     # The magic number does not belong to any segment.
     landed = max((state.segment_end for state in completed), default=0)
     failed = [state for state in states if state.status == "failed"]
     if failed:
         state = "failed"
-    elif any(state.status == "in_progress" for state in states):
-        state = "in progress"
+    elif begun := {state.key for state in states if state.status == "in_progress"}:
+        state = "broken off" if begun <= {*broken} else "in progress"
     else:
         is_whole = done_upto(states) == row["file_size"]
         state = "partly landed" if not is_whole else "landed" if completed else "left out"

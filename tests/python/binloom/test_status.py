@@ -10,16 +10,21 @@ from pathlib import Path
 import pytest
 
 from ingest.follow.checkpoint import CHECKPOINT
+from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.landing.recorder import now
 from ingest.warehouse.files import append_rows, read_rows
 from ingest.warehouse.gaps import Gap, record_gap
+from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
+from tests.support.landing.binlogs import transaction_ends
 from tests.support.landing.followed import FILES, FollowedShop
 from tests.support.places import SAMPLES
 
 pytestmark = pytest.mark.slow
 
+IDENTITY = {"epoch": 0, "server_id": 1, "server_uuid": "u", "flavor": "mysql", "server_version": "9.7.4"}
 GAP = Gap(0, FILES[1], 900, "u:1-5", 0, "binlog.000005", 4, "u:1-9", "u:6-9", "purged", "Two files are gone.", "u")
 
 
@@ -130,3 +135,29 @@ def test_a_source_that_nobody_follows_has_nothing_of_it(shop: FollowedShop) -> N
     source = json.loads(result.stdout)
     assert source["lag_seconds"] > 0 and source["received_file"] is source["lag_bytes"] is None
     assert "received" not in binloom_here("status", home=shop.home).stdout
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_landing_that_broke_off_is_told(is_running: bool, tmp_path: Path) -> None:
+    """A killed command leaves its segments in progress, and nobody lands them."""
+    file = SAMPLES / "shop-mysql" / FILES[0]
+    with StreamLanding("shop", tmp_path) as landing:
+        landing.open_epoch(IDENTITY)
+        end = transaction_ends(file)[-2]
+        landing.land([SpoolFile(file, 0, end)])
+        state = Segment("shop", 0, FILES[0], end, file.stat().st_size).state("in_progress", landing.run_id, now())
+        landing.record_states([state])
+        if is_running:
+            _assert_broken_off(tmp_path, is_told=False)
+    if not is_running:
+        _assert_broken_off(tmp_path, is_told=True)
+
+
+def _assert_broken_off(home: Path, *, is_told: bool) -> None:
+    status = binloom_here("status", home=home)
+    assert status.returncode == 0, status.stderr
+    assert ("A landing broke off" in status.stdout) is is_told
+    assert ("broken off" if is_told else "in progress") in status.stdout
+    for question in (("query", "--table", "shop.nothing"), ("query", "--where", "x = 1"), ("history", "none", "1")):
+        told = binloom_here(*question, home=home).stderr
+        assert ("binloom: a landing of source shop broke off: 1 segment is missing. Run `binloom" in told) is is_told
