@@ -273,7 +273,8 @@ def _as_labels(value: str, old: _Type, new: _Type) -> Value:
     is_old = not old.members or set(value.split(",") if old.name == "set" and value else [value]) <= {*old.members}
     if not (is_told and is_old) or not set(chosen) <= {*new.members}:
         return UNKNOWN if value or new.name == "enum" or old.name == "enum" else ""
-    return ",".join(sorted(chosen, key=new.members.index)) if new.name == "set" else value
+    # A SET has each member once, in the order of its definition.
+    return ",".join(sorted({*chosen}, key=new.members.index)) if new.name == "set" else value
 
 
 def _as_bytes(value: str, old: _Type, new: _Type) -> Value:

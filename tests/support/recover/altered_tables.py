@@ -109,6 +109,7 @@ CASES = (
     _case("added not null", "alter table {} add z int not null, add y varchar(3) not null, add x decimal(5,2) not null,"
           " add w bigint unsigned not null, add v char(2) not null, add u text not null, add t double not null"),
     _case("added with a label", "alter table {} add z enum('p', 'q') not null, add y set('p', 'q') default 'q,p'"),
+    _case("added with members", "alter table {} add z set('p', 'q') not null default 'q,p,p'"),
     _case("added with a moment", "alter table {} add z datetime(3) default '2020-01-02 03:04:05',"
           " add y date default '2020-01-02', add x time default '01:02:03', add w year default 2020"),
     _case("added with bytes", "alter table {} add z varbinary(4) default 'ab', add y binary(4) not null",
@@ -156,6 +157,7 @@ CASES = (
     _to("labels as text", "enum('x','y')", "varchar(9)", "'x'; 'y'; null"),
     _to("text as labels", "varchar(9)", "enum('x','y')", "'x'; 'y'; null"),
     _to("more members", "set('x','y')", "set('x','y','z')", "'x'; 'x,y'; ''"),
+    _to("text as members", "varchar(9)", "set('x','y')", "'y,x,y'; 'x,x'; 'y,x'; ''; null"),
     _to("other members", "set('x','y')", "set('y','x')", "'x'; 'x,y'; null"),
     _to("finer moment", "datetime", "datetime(3)", "'2020-01-02 03:04:05'; null"),
     _to("coarser moment", "datetime(3)", "datetime", "'2020-01-02 03:04:05.000'; null"),
