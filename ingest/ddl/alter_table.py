@@ -24,6 +24,7 @@ from ingest.ddl.column_types import (
     with_character_set,
 )
 from ingest.ddl.definitions import (
+    COUNTER,
     Definition,
     Elements,
     is_key,
@@ -37,21 +38,13 @@ from ingest.ddl.definitions import (
 )
 from ingest.ddl.hashed_keys import with_hashes_apart
 from ingest.ddl.names import Names
+from ingest.ddl.sql_modes import modes_of_values
+from ingest.ddl.table_options import OPTIONS
 from ingest.ddl.tokens import Cursor
 from ingest.ddl.versioning import IS_ROW_END, PERIOD
 
 ActionOf = Callable[..., Action]
 
-# Table options that a value follows, with or without `=` between.
-_OPTIONS: Final = frozenset(
-    {
-        *("ENGINE", "TYPE", "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "TABLE_CHECKSUM"),
-        *("COMMENT", "COMPRESSION", "CONNECTION", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE_ATTRIBUTE", "INSERT_METHOD"),
-        *("KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "PACK_KEYS", "PAGE_CHECKSUM", "PASSWORD", "ROW_FORMAT"),
-        *("SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE", "SEQUENCE", "STATS_AUTO_RECALC", "STATS_PERSISTENT"),
-        *("STATS_SAMPLE_PAGES", "STORAGE", "TABLESPACE", "TRANSACTIONAL", "UNION", "ALGORITHM", "LOCK"),
-    }
-)
 _STANDALONE: Final = (
     *("FORCE", "NOWAIT", "ENABLE KEYS", "DISABLE KEYS", "DISCARD TABLESPACE", "IMPORT TABLESPACE", "SECONDARY_LOAD"),
     *("SECONDARY_UNLOAD", "REMOVE PARTITIONING", "UPGRADE PARTITIONING", "WITH VALIDATION", "WITHOUT VALIDATION"),
@@ -345,6 +338,7 @@ class _Parts:
             after_column=definition.after_column,
             is_conditional=is_conditional,
             keys=tuple(replace(key, is_conditional=is_conditional) for key in definition.keys),
+            detail=modes_of_values(self._dialect.sql_mode, is_counter=definition.column.extra == COUNTER),
         )
         (self._placed if definition.place else self._changed).append(changed)
         if definition.is_primary_key:
@@ -467,7 +461,7 @@ class _Parts:
             self._value()
         elif cursor.is_words("DEFAULT") or cursor.word() in ("CHARACTER", "CHARSET", "COLLATE", "CHAR"):
             self._default_character_set()
-        elif cursor.word() in _OPTIONS or (cursor.is_name() and cursor.is_sign("=", 1)):
+        elif cursor.word() in OPTIONS or (cursor.is_name() and cursor.is_sign("=", 1)):
             self._value()
         else:
             raise cursor.not_understood("a part of ALTER TABLE")

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.labels import UTF8, Literals
-from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from ingest.ddl.sql_modes import ANSI_QUOTES, MODES_OF_VALUES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -60,20 +60,21 @@ DDL_ACTIONS: Final = pa.schema(
 )
 """One row for each action, in the order of the log and of `action_ordinal`."""
 
-# SQL modes that change how a statement is parsed; the bits are the server's.
+# SQL modes that change how a statement is parsed, or what it does to rows; the bits are the server's.
 _MODES: Final = {
     "REAL_AS_FLOAT": 1 << 0,
     "ANSI_QUOTES": ANSI_QUOTES,
     "ORACLE": 1 << 9,
     "MAXDB": 1 << 12,
     "NO_BACKSLASH_ESCAPES": NO_BACKSLASH_ESCAPES,
+    **MODES_OF_VALUES,
 }
 _COLUMN_FIELDS: Final = [field.name for field in DDL_ACTIONS.field("columns").type.value_type]
 _FACTS: Final = [name for name in DDL_ACTIONS.names[4:] if name != "columns"]
 
 
 def sql_mode_bits(text: str | None) -> int:
-    """Return the bits of those SQL modes that change how a statement is parsed; `text` holds the names of modes."""
+    """Return the bits of the SQL modes that change what a statement means; `text` holds the names of modes."""
     return sum(_MODES.get(name, 0) for name in (text or "").split(","))
 
 

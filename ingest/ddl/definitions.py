@@ -35,6 +35,7 @@ _ATTRIBUTES: Final = frozenset(
 )
 _CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
 ON_UPDATE: Final = "on update CURRENT_TIMESTAMP"
+COUNTER: Final = "auto_increment"
 _RULES: Final = ("RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION")
 
 
@@ -168,7 +169,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     default: DefaultValue | None = None
     keys: list[Key] = []
     if data_type.is_serial:
-        nullable, extra = False, "auto_increment"
+        nullable, extra = False, COUNTER
         keys.append(Key(None, (name,)))
     while not _is_over(cursor):
         if cursor.take_words("NOT", "NULL"):
@@ -176,9 +177,9 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
         elif cursor.take_words("NULL"):
             nullable, default = True, default or DefaultValue(None)
         elif cursor.take_words("AUTO_INCREMENT"):
-            nullable, extra = False, "auto_increment"
+            nullable, extra = False, COUNTER
         elif cursor.take_words("SERIAL", "DEFAULT", "VALUE"):
-            nullable, extra = False, "auto_increment"
+            nullable, extra = False, COUNTER
             keys.append(Key(None, (name,)))
         elif cursor.take_words("DEFAULT"):
             default = _default(cursor, is_bit=data_type.name == "bit")

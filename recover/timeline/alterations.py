@@ -15,9 +15,10 @@ from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import TEXT_TYPES
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape, ShapeError, Shapes
+from ingest.ddl.sql_modes import NO_AUTO_VALUE_ON_ZERO
 from recover.selection.filters import key_text
 from recover.timeline.columns import Columns
-from recover.timeline.conversions import UNKNOWN, Value, converted, initial, keeps_text
+from recover.timeline.conversions import UNKNOWN, Value, converted, initial, keeps_other_texts, keeps_text
 from recover.timeline.events import Effect, Image, TableEvent
 from recover.timeline.readings import Reading
 
@@ -36,6 +37,11 @@ class Kept:
     def keeps_text(self) -> bool:
         """Whether each value that is not NULL has the same text."""
         return all(keeps_text(*step) for step in self.steps)
+
+    @property
+    def keeps_other_texts(self) -> bool:
+        """Whether each value that is neither NULL nor a zero has the same text."""
+        return all(keeps_other_texts(*step) for step in self.steps)
 
     def value(self, value: str | None) -> Value:
         """Return the text of a value after the statement."""
@@ -98,6 +104,16 @@ class Alteration:
     @cached_property
     def keeps_keys(self) -> bool:
         """Whether each row has the same key afterwards, as `pk_values` has it."""
+        kept = [origin for origin in self._of_key if isinstance(origin, Kept)]
+        return self.keeps_other_keys and all(origin.keeps_text for origin in kept)
+
+    @property
+    def _of_key(self) -> list[Origin]:
+        return [] if self.after is None else [self.origins[name] for name in self.after.key]
+
+    @cached_property
+    def keeps_other_keys(self) -> bool:
+        """Whether each row without a zero in its key has the same key afterwards."""
         if self.after is None:
             return False
         if not self.has_key:
@@ -105,8 +121,15 @@ class Alteration:
         if not self.before.key:
             # A key of unknown columns.
             return self._leaves_all_columns
-        origins = [self.origins[name] for name in self.after.key]
-        return [one.former for one in origins if isinstance(one, Kept) and one.keeps_text] == [*self.before.key]
+        kept = [one for one in self._of_key if isinstance(one, Kept) and one.keeps_other_texts]
+        return [one.former for one in kept] == [*self.before.key]
+
+    def keeps_key_of(self, before: Image, after: Image) -> bool:
+        """Return whether a row has the same key after the statement, as far as it is known before and after."""
+        if not self.keeps_other_keys:
+            return False
+        kept = [one.former for one in self._of_key if isinstance(one, Kept)]
+        return self.keeps_keys or all(self.new_names[name] in after for name in kept if name in before)
 
     @property
     def has_new_key(self) -> bool:
@@ -242,7 +265,7 @@ class Alterations:
         return self._found[asked]
 
 
-def moves_keys(events: Iterable[TableEvent], versions: Iterable[Columns]) -> bool:
+def moves_keys(events: Iterable[TableEvent], versions: Iterable[Columns], *, with_zeros: bool = True) -> bool:
     """Return whether a statement may give rows of a table other keys, or lose them.
 
     Parameters
@@ -251,14 +274,16 @@ def moves_keys(events: Iterable[TableEvent], versions: Iterable[Columns]) -> boo
         Events of the table.
     versions
         All columns that it has had.
+    with_zeros
+        Whether rows may have a zero in their key.
     """
     known = [*versions]
-    return any(_moves_keys(event, known) for event in events if event.effect is Effect.ALTERS)
+    return any(_moves_keys(event, known, with_zeros) for event in events if event.effect is Effect.ALTERS)
 
 
-def _moves_keys(event: TableEvent, versions: Sequence[Columns]) -> bool:
+def _moves_keys(event: TableEvent, versions: Sequence[Columns], with_zeros: bool) -> bool:
     fitting = [one for one in (alteration(event.readings, before) for before in versions) if one.after is not None]
-    return not fitting or not all(one.keeps_keys for one in fitting)
+    return not fitting or not all(one.keeps_keys if with_zeros else one.keeps_other_keys for one in fitting)
 
 
 def _agreed(one: Alteration, other: Alteration) -> Alteration:
@@ -346,9 +371,16 @@ class _Followed:
                 continue
             is_changed = replace(had[former], name=column.name) != column
             if is_changed and isinstance(origin, Kept):
-                origin = replace(origin, steps=(*origin.steps, (had[former], column)))
+                origin = replace(origin, steps=(*origin.steps, *_steps(had[former], column, step)))
             origins[name] = origin
         self.origins = origins
+
+
+def _steps(before: Column, after: Column, step: Action) -> Iterable[tuple[Column, Column]]:
+    """Yield the changes that a column goes through in the SQL mode of the statement."""
+    modes = (step.detail or "").split()
+    # Zeros stay in this mode, as they do in a column that was AUTO_INCREMENT before.
+    yield replace(before, extra=after.extra) if NO_AUTO_VALUE_ON_ZERO in modes else before, after
 
 
 def key_of_image(row: Image) -> str:

@@ -196,7 +196,8 @@ class CascadeFinder:
             # Rows that the log does not show may be gone, too.
             return True
         rows = Rows(beginning=baseline)
-        changes = changes_of(connection, table, until, rows, in_one_group=has_moved_keys(events, known))
+        is_together = has_moved_keys(connection, table, events, known, rows)
+        changes = changes_of(connection, table, until, rows, in_one_group=is_together)
         found = versions(changes, events, known)
         return any(marked.doubts for marked in cascades.mark(replace(one, doubts=()) for one in found))
 

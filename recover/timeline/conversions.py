@@ -13,7 +13,7 @@ from typing import Final, Literal
 from ingest.binlog.hints import enum_members
 from ingest.ddl.actions import Column
 from ingest.ddl.column_types import bytes_each
-from ingest.ddl.definitions import ON_UPDATE
+from ingest.ddl.definitions import COUNTER, ON_UPDATE
 
 
 class Unknown(Enum):
@@ -118,6 +118,16 @@ def _type(column: Column) -> _Type | None:
 
 def keeps_text(before: Column, after: Column) -> bool:
     """Return whether each value that is not NULL has the same text in a column after its definition changed."""
+    return not renumbers_zeros(before, after) and keeps_other_texts(before, after)
+
+
+def renumbers_zeros(before: Column, after: Column) -> bool:
+    """Return whether the server gives numbers to rows that have 0 or NULL in a column: it becomes AUTO_INCREMENT."""
+    return COUNTER in after.extra and COUNTER not in before.extra
+
+
+def keeps_other_texts(before: Column, after: Column) -> bool:
+    """Return the same as `keeps_text`, but for values that are no zeros."""
     old, new = _type(before), _type(after)
     if old is None or new is None:
         return False
@@ -165,15 +175,19 @@ def converted(value: str | None, before: Column, after: Column) -> Value:
     """Return the text of a value in a column after its definition changed."""
     if value is None:
         return _of_null(before, after)
-    if keeps_text(before, after):
-        return value
+    found: Value = UNKNOWN
     old, new = _type(before), _type(after)
-    if old is None or new is None or new.is_filled:
-        return UNKNOWN
-    return _in_type(value, old, new)
+    if keeps_other_texts(before, after):
+        found = value
+    elif old is not None and new is not None and not new.is_filled:
+        found = _in_type(value, old, new)
+    is_zero = isinstance(found, str) and not found.strip("-0.")
+    return UNKNOWN if is_zero and renumbers_zeros(before, after) else found
 
 
 def _of_null(before: Column, after: Column) -> Value:
+    if COUNTER in after.extra:
+        return UNKNOWN
     if after.is_nullable is False and before.is_nullable is not False:
         # A server that does not refuse the statement stores the value that INSERT takes for a missing one.
         is_told = after.data_type in {*_BITS, "decimal", "float", "double", *_CHARACTERS, "varbinary", *_BLOB_BYTES}

@@ -58,9 +58,10 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     renamed = partial(with_last_name, periods)
     events = events_in(connection, periods, until)
     columns = {version: one for each in periods for version, one in columns_of(connection, each.table).items()}
-    if has_moved_keys(events, columns):
+    rows = Rows(renamed=renamed)
+    if has_moved_keys(connection, table, events, columns, rows):
         # A statement gave rows other keys, so that only the whole table shows which changes are of one row.
-        changes = changes_of(connection, table, until, Rows(renamed=renamed), in_one_group=True)
+        changes = changes_of(connection, table, until, rows, in_one_group=True)
         found = [*versions(changes, events, columns)]
         if lines := _lines_with(key, found) or _lines_with_values(names, key, found):
             return lines

@@ -1,8 +1,8 @@
 """The steps of an ALTER TABLE with all that the statement says, read again from its text.
 
 The mart `schema_changes` has the steps as short texts, without defaults. The text of the statement has everything, but
-how a server reads it depends on its version and on its SQL mode, which the mart lacks. So the statement is read in
-each way, and a reading counts if it gives the recorded steps.
+how a server reads it depends on its version and on its SQL mode, which the mart lacks, except for modes that the steps
+tell. So the statement is read in each way, and a reading counts if it gives the recorded steps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from ingest.ddl.actions import Action, Column, DefaultValue
+from ingest.ddl.sql_modes import MODES_OF_VALUES
 from ingest.versions import Flavor
 
 Reading = tuple[Action, ...]
@@ -46,9 +47,12 @@ def readings_of(
     has_literals
         Whether the text has the values of the statement. A masked one has others, so its defaults are unknown.
     """
+    told = _told_modes(recorded)
     escapes = (0, _NO_BACKSLASH_ESCAPES) if "\\" in text else (0,)
     for modes in ((0,), _RARE_MODES):
-        found = _readings(text, default_schema, recorded, [mode | escape for mode in modes for escape in escapes])
+        found = _readings(
+            text, default_schema, recorded, [told | mode | escape for mode in modes for escape in escapes]
+        )
         if found:
             return found if has_literals else tuple(map(_without_defaults, found))
     return ()
@@ -69,6 +73,12 @@ def _readings(
                 told = tuple(map(_without_spellings, reading))
                 found.setdefault(repr(told), told)
     return tuple(found.values())
+
+
+def _told_modes(recorded: Iterable[str]) -> int:
+    """Return the bits of the modes that recorded steps have as their detail."""
+    words = {word for step in recorded for word in step.split()}
+    return sum(bit for name, bit in MODES_OF_VALUES.items() if name in words)
 
 
 def _without_spellings(step: Action) -> Action:

@@ -364,7 +364,7 @@ class _Rows:
         for version in versions:
             if version.row is not None:
                 yield from self._alter_row(version, found, event)
-            elif found.keeps_keys:
+            elif found.keeps_other_keys:
                 self.latest[version.key] = version
             else:
                 yield version
@@ -374,13 +374,13 @@ class _Rows:
         self.has_key = bool(found.after.key) if found.after is not None else self.has_key
         if self.lost:
             self.others_are_absent = False
-        if self.lost or not found.keeps_keys:
+        if self.lost or not found.keeps_other_keys:
             self.left.clear()
 
     def _alter_row(self, version: Version, found: Alteration, event: TableEvent) -> Iterator[Version]:
         assert version.row is not None
         row = found.row(version.row)
-        key = version.key if found.keeps_keys else found.key(row)
+        key = version.key if found.keeps_key_of(version.row, row) else found.key(row)
         # Equal rows cannot have one primary key.
         if key is None or (version.copies > 1 and found.has_new_key):
             yield from self._lose(version, row, event)

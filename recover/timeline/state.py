@@ -91,13 +91,9 @@ class State:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
         until, place = self.read_until, self.moment.place
         events = self.events(until)
-        changes = changes_of(
-            self._connection,
-            self.table,
-            until,
-            Rows(beginning=self.baseline),
-            in_one_group=has_moved_keys(events, self._versions),
-        )
+        rows = Rows(beginning=self.baseline)
+        is_together = has_moved_keys(self._connection, self.table, events, self._versions, rows)
+        changes = changes_of(self._connection, self.table, until, rows, in_one_group=is_together)
         found = self._cascades.mark(versions(changes, events, self._versions))
         # A server logs each refill of a sequence as one more row; the sequence has one.
         is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None

@@ -266,9 +266,29 @@ def _generated_columns(connection: "DuckDBPyConnection", table: Table) -> set[st
     return {column.name for step in steps for column in step.columns if column.is_generated}
 
 
-def has_moved_keys(events: Iterable[TableEvent], columns: Mapping[str, Columns]) -> bool:
-    """Return whether an event of a table may have given its rows other keys."""
-    return moves_keys(events, columns.values())
+def has_moved_keys(
+    connection: "DuckDBPyConnection",
+    table: Table,
+    events: Sequence[TableEvent],
+    columns: Mapping[str, Columns],
+    rows: Rows = ALL_ROWS,
+) -> bool:
+    """Return whether an event of a table may have given some of its rows other keys."""
+    if moves_keys(events, columns.values(), with_zeros=False):
+        return True
+    return moves_keys(events, columns.values()) and _has_zeros(connection, table, rows)
+
+
+def _has_zeros(connection: "DuckDBPyConnection", table: Table, rows: Rows) -> bool:
+    """Return whether a key has a part that is zero: a server renumbers it when its column becomes AUTO_INCREMENT."""
+    cursor = connection.cursor()
+    found = cursor.execute(
+        f"""select count(*) from ({rows.query(cursor)})
+        where source_id = $source and schema_name = $schema and table_name = $table
+            and (regexp_matches(pk_values, $zero) or regexp_matches(pk_values_after, $zero))""",
+        {**table.parameters, "zero": r"(^|\|)-?[0.]+(\||$)"},
+    )
+    return bool(_value(found))
 
 
 def _selected(rows: str, has_xa: bool, since: Place | None, until: Place | None) -> str:
