@@ -15,10 +15,10 @@ from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import TEXT_TYPES
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shape, ShapeError, Shapes
-from ingest.ddl.sql_modes import NO_AUTO_VALUE_ON_ZERO
+from ingest.ddl.sql_modes import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH
 from recover.selection.filters import key_text
 from recover.timeline.columns import Columns
-from recover.timeline.conversions import UNKNOWN, Value, converted, initial, keeps_other_texts, keeps_text
+from recover.timeline.conversions import UNKNOWN, Value, converted, initial, keeps_other_texts, keeps_text, padded
 from recover.timeline.events import Effect, Image, TableEvent
 from recover.timeline.readings import Reading
 
@@ -379,6 +379,9 @@ class _Followed:
 def _steps(before: Column, after: Column, step: Action) -> Iterable[tuple[Column, Column]]:
     """Yield the changes that a column goes through in the SQL mode of the statement."""
     modes = (step.detail or "").split()
+    if PAD_CHAR_TO_FULL_LENGTH in modes and before.data_type == "char" and after.data_type != "char":
+        yield before, padded(before)
+        before = replace(padded(before), extra=before.extra)
     # Zeros stay in this mode, as they do in a column that was AUTO_INCREMENT before.
     yield replace(before, extra=after.extra) if NO_AUTO_VALUE_ON_ZERO in modes else before, after
 

@@ -4,7 +4,7 @@ A value is told only if every server gives it this text, whatever its SQL mode. 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 from functools import lru_cache
@@ -47,6 +47,8 @@ _MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9
 _TIME: Final = re.compile(r"(-?[0-9]{2,3}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?")
 _MIDNIGHT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) 00:00:00(?:\.0+)?")
 _HEXADECIMAL: Final = re.compile(r"0x(?:[0-9A-F]{2})*")
+# The EXTRA of a column that exists only while a statement runs.
+_PADDED: Final = "padded"
 # Digits that a float and a double give back as they were written.
 _EXACT_DIGITS: Final = {"float": 6, "double": 15}
 
@@ -126,8 +128,16 @@ def renumbers_zeros(before: Column, after: Column) -> bool:
     return COUNTER in after.extra and COUNTER not in before.extra
 
 
+def padded(column: Column) -> Column:
+    """Return a column in which the values of a CHAR have all spaces that its length has room for."""
+    column_type = (column.column_type or "").replace("char", "varchar", 1)
+    return replace(column, data_type="varchar", column_type=column_type, is_nullable=True, extra=_PADDED)
+
+
 def keeps_other_texts(before: Column, after: Column) -> bool:
     """Return the same as `keeps_text`, but for values that are no zeros."""
+    if after.extra == _PADDED:
+        return False
     old, new = _type(before), _type(after)
     if old is None or new is None:
         return False
@@ -179,6 +189,8 @@ def converted(value: str | None, before: Column, after: Column) -> Value:
     old, new = _type(before), _type(after)
     if keeps_other_texts(before, after):
         found = value
+    elif after.extra == _PADDED:
+        found = value.ljust(new.sizes[0]) if new is not None and new.sizes else UNKNOWN
     elif old is not None and new is not None and not new.is_filled:
         found = _in_type(value, old, new)
     is_zero = isinstance(found, str) and not found.strip("-0.")

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from ingest.ddl.actions import Column
-from ingest.ddl.sql_modes import MODES_OF_VALUES, NO_AUTO_VALUE_ON_ZERO
+from ingest.ddl.sql_modes import MODES_OF_VALUES, NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH
 from ingest.ddl.statements import actions_of
 from recover.timeline.alterations import alteration
 from recover.timeline.columns import Columns
@@ -62,8 +62,8 @@ def test_the_sql_mode_of_a_statement_decides_values(mode: int) -> None:
     before = Columns((column("char(5)"), replace(column("int"), name="n")))
     recorded = tuple(map(recorded_step, actions_of(text, "d", mode)))
     row = alteration(readings_of(text, "d", recorded), before).row({"a": "x", "n": "0"})
-    keeps_zero = mode == MODES_OF_VALUES[NO_AUTO_VALUE_ON_ZERO]
-    assert row == {"a": "x"} | ({"n": "0"} if keeps_zero else {})
+    is_padded, keeps_zero = (mode == MODES_OF_VALUES[one] for one in (PAD_CHAR_TO_FULL_LENGTH, NO_AUTO_VALUE_ON_ZERO))
+    assert row == {"a": "x    " if is_padded else "x"} | ({"n": "0"} if keeps_zero else {})
 
 
 @pytest.mark.parametrize(

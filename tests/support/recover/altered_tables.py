@@ -147,6 +147,17 @@ CASES = (
     _to("shorter text", "varchar(20)", "varchar(3)", "'x'; 'ü '; null"),
     _to("text as char", "varchar(20)", "char(20)", "'x'; 'ü  '; null"),
     _to("char as text", "char(20)", "varchar(20)", "'x'; 'ü'; null"),
+    _case("padded char", "set sql_mode = 'pad_char_to_full_length';alter table {} modify a varchar(9);"
+          "set sql_mode = ''", "(1, 'x', 5), (2, 'ü ', 6), (3, null, 7)", "id int primary key, a char(5), b int"),
+    _case("padded char cut", "set sql_mode = 'pad_char_to_full_length';alter table {} modify a varchar(3);"
+          "set sql_mode = ''", "(1, 'x', 5), (2, 'abcde', 6)", "id int primary key, a char(5), b int", "a"),
+    _case("padded char as bytes", "set sql_mode = 'pad_char_to_full_length';alter table {} modify a varbinary(9);"
+          "set sql_mode = ''", "(1, 'x', 5), (2, 'abcde', 6)", "id int primary key, a char(5), b int", shown=_HEX),
+    _case("padded key", "set sql_mode = 'pad_char_to_full_length';alter table {} modify id varchar(9);"
+          "set sql_mode = ''", "('x', 5), ('abcde', 6)", "id char(5) primary key, b int",
+          later="update {} set b = 9 where id = 'abcde'"),
+    _case("padded char that stays", "set sql_mode = 'pad_char_to_full_length';alter table {} modify a char(9);"
+          "set sql_mode = ''", "(1, 'x', 5), (2, null, 6)", "id int primary key, a char(5), b int"),
     _to("long text", "varchar(20)", "text", "'x'; 'ü '; null"),
     _to("medium text", "text", "mediumtext", "'x'; 'ü '; null"),
     _to("text from long", "text", "varchar(30)", "'x'; 'ü '; null"),
