@@ -100,6 +100,13 @@ class Column:
 TAKES_ROWS: Final = ("drop_table", "drop_database", "truncate_table", "drop_partition", "truncate_partition")
 """Actions that remove rows without listing them in the log. The mart `schema_changes` has the same ones."""
 
+KEEPS_NO_ROWS: Final = "engine blackhole"
+"""Detail of an action that gives a table an engine that logs rows, and keeps none."""
+HOLDS_ROWS_OF_OTHERS: Final = "engine merge"
+"""Detail of an action that gives a table an engine with which it has the rows of other tables."""
+ROWS_ARE_IN_ANOTHER: Final = "in the union of another table"
+"""Detail of an action that makes the rows of a table those of another one, too."""
+
 COMES_BACK: Final = "comes back"
 """Detail of a dropped column whose name an added column gets in the same statement. Servers look for the columns of a
 key among the added ones, and the changed ones by their old names: sql/sql_table.cc, `mysql_prepare_alter_table`."""

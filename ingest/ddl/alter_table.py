@@ -39,7 +39,7 @@ from ingest.ddl.definitions import (
 from ingest.ddl.hashed_keys import with_hashes_apart
 from ingest.ddl.names import Names
 from ingest.ddl.sql_modes import modes_of_values
-from ingest.ddl.table_options import OPTIONS
+from ingest.ddl.table_options import OPTIONS, read_option
 from ingest.ddl.tokens import Cursor
 from ingest.ddl.versioning import IS_ROW_END, PERIOD
 
@@ -458,19 +458,13 @@ class _Parts:
             cursor.skip_until(lambda at: False)
         elif cursor.word() in ("DATA", "INDEX") and cursor.word(1) == "DIRECTORY":
             cursor.at += 1
-            self._value()
+            self._others += read_option(cursor, self._names, self._action)
         elif cursor.is_words("DEFAULT") or cursor.word() in ("CHARACTER", "CHARSET", "COLLATE", "CHAR"):
             self._default_character_set()
         elif cursor.word() in OPTIONS or (cursor.is_name() and cursor.is_sign("=", 1)):
-            self._value()
+            self._others += read_option(cursor, self._names, self._action)
         else:
             raise cursor.not_understood("a part of ALTER TABLE")
-
-    def _value(self) -> None:
-        cursor = self._cursor
-        self._other(cursor.name().lower())
-        cursor.take_sign("=")
-        cursor.skip()
 
     def _default_character_set(self) -> None:
         cursor = self._cursor

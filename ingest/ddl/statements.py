@@ -14,6 +14,7 @@ from ingest.ddl.definitions import Elements, read_algorithm, read_elements, read
 from ingest.ddl.labels import Literals
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
+from ingest.ddl.table_options import hiding_options, read_option
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl
 from ingest.ddl.versioning import PERIOD, with_row_end
@@ -104,6 +105,7 @@ class _Reader:
         self.schema_name: str | None = None
         self.table_name: str | None = None
         self.changes_no_table = False
+        self._options: list[Action] = []
 
     def read(self) -> list[Action]:
         """Read the statement and return its actions."""
@@ -259,7 +261,7 @@ class _Reader:
             detail="system versioning" if has_period else None,
             keys=elements.all_keys,
         )
-        return [*dropped, created]
+        return [*dropped, created, *hiding_options(self._options)]
 
     def _create_sequence(self, is_replaced: bool) -> list[Action]:
         """Read a MariaDB sequence: a table of one row, which is logged like any other table."""
@@ -295,7 +297,7 @@ class _Reader:
     def _table_tail(self) -> tuple[str | None, str | None, bool, bool]:
         """Read the part behind the columns: default character set and collation, versioning, presence of a query.
 
-        Skip partitions and storage options: they do not affect the columns.
+        Skip partitions and storage options, except those that tell whose rows the table has.
         """
         cursor = self._cursor
         character_set = collation = None
@@ -310,6 +312,8 @@ class _Reader:
                 cursor.skip_until(lambda at: at.word() == "SELECT" or at.is_words("AS", "SELECT"))
             elif cursor.take_words("COLLATE"):
                 collation = read_collation(cursor, self._dialect)
+            elif cursor.word() in ("ENGINE", "UNION"):
+                self._options += read_option(cursor, self._names, self._action)
             elif cursor.word() in ("COMMENT", "CONNECTION", "PASSWORD") or cursor.is_sign("="):
                 cursor.skip()
                 cursor.take_sign("=")

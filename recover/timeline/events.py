@@ -101,6 +101,17 @@ class Effect(StrEnum):
     """Any row may be another afterwards: a gap, a statement in the log, a row that could not be decoded."""
 
 
+class Hiding(StrEnum):
+    """What an event says of the rows that are written after it."""
+
+    ENDS = "ends"
+    """The log shows them, unless another table hides them."""
+    BEGINS = "begins"
+    """They are uncertain."""
+    LASTS = "lasts"
+    """They are uncertain, whatever becomes of the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableEvent:
     """An event that changes rows of a table, or may change them, and does not list them.
@@ -119,6 +130,8 @@ class TableEvent:
         Its text, and the schema of names without a schema.
     has_literals
         Whether the text has the values of the statement, and not those of masks.
+    hiding
+        What it says of later rows; None: nothing.
     at, gtid, thread_id
         Of the event, where the log has them.
     """
@@ -134,6 +147,7 @@ class TableEvent:
     at: datetime | None = None
     gtid: str | None = None
     thread_id: int | None = None
+    hiding: Hiding | None = None
 
     @property
     def readings(self) -> "tuple[Reading, ...]":

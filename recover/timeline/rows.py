@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from recover.timeline import hiding
 from recover.timeline.alterations import Alteration, Alterations, key_of_image
 from recover.timeline.columns import LEFT_OUT, Columns
 from recover.timeline.events import Change, Effect, Image, Place, TableEvent
@@ -142,6 +143,8 @@ class _Rows:
     others_are_absent: bool = False
     # The last event after which a row without a version may be another.
     horizon: TableEvent | None = None
+    # The event that makes the rows uncertain that are written now.
+    hidden: TableEvent | None = None
 
     def follow(self, change: Change) -> Iterator[Version]:
         """Apply a change; yield the versions that end."""
@@ -201,12 +204,12 @@ class _Rows:
         before, defect, differing = _linked(previous, change)
         doubts = () if defect or previous is None else _remaining_doubts(previous, change)
         if previous is not None and not defect:
-            previous.doubts = doubts
+            previous.doubts = doubts or self._hidden_by
         target = change.key if change.key_after is None else change.key_after
         row = None if change.event_type == "DELETE" else self._after(before, change, is_certain=not doubts)
         version = self._version(previous, change, target, before, row)
         version.defect, version.differing = defect, differing
-        version.doubts = () if row is None or _covers(change.after, row) else doubts
+        version.doubts = self._hidden_by if row is None or _covers(change.after, row) else doubts or self._hidden_by
         if target != change.key:
             occupant = self.latest.get(target)
             if occupant is not None:
@@ -223,7 +226,12 @@ class _Rows:
     ) -> Version:
         line, number = (previous.line, previous.number + 1) if previous else (next(self.lines), 1)
         since = self.horizon if previous is None else None
-        return Version(line, number, key, row, before, change, copies=int(row is not None), since=since)
+        copies = int(row is not None)
+        return Version(line, number, key, row, before, change, doubts=self._hidden_by, copies=copies, since=since)
+
+    @property
+    def _hidden_by(self) -> tuple[TableEvent, ...]:
+        return () if self.hidden is None else (self.hidden,)
 
     def _replace(self, previous: Version | None, version: Version) -> Iterator[Version]:
         if previous is not None:
@@ -308,13 +316,14 @@ class _Rows:
         previous = self.latest.get(key)
         if previous is None and step < 0 and not self.others_are_absent:
             previous = Version(next(self.lines), 1, key, image, None, None, since=self.horizon)
+            previous.doubts = self._hidden_by
         known = previous.copies if previous is not None else 0
         version = self._version(
             previous, change, key, image if known > 0 else None, image if known + step > 0 else None
         )
         version.copies = max(known + step, 0)
         version.defect = NOT_INSERTED if known + step < 0 and self.others_are_absent else None
-        version.doubts = previous.doubts if previous is not None else ()
+        version.doubts = previous.doubts if previous is not None else self._hidden_by
         yield from self._replace(previous, version)
 
     # --- events that list no rows ---
@@ -326,6 +335,7 @@ class _Rows:
 
     def _apply(self, event: TableEvent) -> Iterator[Version]:
         self.horizon = event
+        self.hidden = hiding.after(self.hidden, event)
         if event.effect is Effect.ALTERS:
             yield from self._alter(event)
         elif event.effect is Effect.OBSCURES:

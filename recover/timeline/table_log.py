@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ from recover.sources import missing_parts
 from recover.sources.engine import columns_of_table, fetched, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
+from recover.timeline import hiding
 from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline
 from recover.timeline.columns import Columns
@@ -165,10 +166,8 @@ def _has_partial_images(cursor: "DuckDBPyConnection", selected: str, parameters:
 def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:
     """Return all events that change rows of a table, or may change them, without listing them, in commit order."""
     found = [*_schema_changes(connection, table), *obscuring(connection, table)]
-    return sorted(
-        (event for event in found if until is None or event.place < until),
-        key=lambda event: (event.place, event.reason),
-    )
+    in_order = sorted(found, key=lambda event: (event.place, event.effect is Effect.OBSCURES, event.reason))
+    return [event for event in hiding.without_idle_ends(in_order) if until is None or event.place < until]
 
 
 def events_since(
@@ -185,11 +184,13 @@ def events_since(
     before = [event for event in events if until is None or event.place < until]
     if baseline is None:
         return before
-    since = [event for event in before if event.place >= baseline.place]
+    since = hiding.since(before, baseline.place)
     # A statement that empties the table waits for the end of prepared transactions.
     is_emptied = any(event.effect is Effect.EMPTIES for event in since)
     unread = [] if is_emptied else _unread_prepared(connection, table.source_id, until)
-    return sorted([*baseline.events, *since, *unread], key=lambda event: event.place)
+    found = [*baseline.events, *since, *unread]
+    # What hides rows does so behind the baseline, too.
+    return sorted(found, key=lambda event: event.place if event.hiding is None else max(event.place, baseline.place))
 
 
 def shows_all_rows(events: Sequence[TableEvent]) -> bool:
@@ -370,16 +371,18 @@ def _change(row: tuple[Any, ...]) -> Change:
 
 def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
     for event in _statements(connection, table):
-        effect = _effect(event)
-        if effect is not None:
-            yield replace(event, effect=effect)
+        if event.hiding is not None:
+            yield event
+        else:
+            yield from hiding.with_engine(event, _effect(event))
 
 
 def _statements(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
     """Yield the statements that may concern a table; their effect is still to be told."""
     rows = connection.execute(
         """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions, sql_text, default_schema,
-            event_timestamp, gtid, thread_id
+            event_timestamp, gtid, thread_id,
+            coalesce(lower(schema_name) = lower($schema) and lower(table_name) = lower($table), false)
         from binloom.schema_changes
         where source_id = $source and (
             list_contains(list_transform(tables, lambda one: lower(one)), lower($schema || '.' || $table))
@@ -389,8 +392,8 @@ def _statements(connection: "DuckDBPyConnection", table: Table) -> Iterator[Tabl
         table.parameters,
     ).fetchall()
     has_literals = not _has_masks(connection, table.source_id)
-    for epoch, file_sequence, pos, file, statement_type, actions, text, schema, at, gtid, thread_id in rows:
-        yield TableEvent(
+    for epoch, file_sequence, pos, file, statement_type, actions, text, schema, at, gtid, thread_id, is_own in rows:
+        event = TableEvent(
             Place(epoch, file_sequence, pos),
             Effect.OBSCURES,
             _reason(statement_type, actions),
@@ -403,6 +406,7 @@ def _statements(connection: "DuckDBPyConnection", table: Table) -> Iterator[Tabl
             gtid,
             thread_id,
         )
+        yield event if is_own or not hiding.makes_members(actions) else hiding.of_member(event)
 
 
 def _has_masks(connection: "DuckDBPyConnection", source_id: str) -> bool:

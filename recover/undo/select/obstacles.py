@@ -9,6 +9,7 @@ from ingest.ddl.hashed_keys import may_be_hash
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.catalog import TableVersion
+from recover.timeline import hiding
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
@@ -40,7 +41,7 @@ def obstacles(
         text = ".".join(name)
         first = Place(*first_selected(connection, selected, name)[:3])
         events = events_of(connection, LoggedTable(selected.source_id, *name))
-        since = [event for event in events if event.place >= first]
+        since = hiding.since(events, first)
         if table is None:
             emptied = [one for one in since if one.effect is Effect.EMPTIES]
             if emptied and emptied[-1].reason.startswith("DROP "):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from ingest.ddl.statements import actions_of
+from recover.timeline import hiding
 from recover.timeline.alterations import alteration
 from recover.timeline.columns import Columns
 from recover.timeline.components import components
-from recover.timeline.events import Effect, JsonChange
+from recover.timeline.events import Effect, Hiding, JsonChange
 from recover.timeline.rows import Version, versions
 from tests.support.recover.table_logs import Log
 
@@ -225,6 +226,43 @@ def test_changes_of_a_json_document_are_applied_to_the_earlier_document() -> Non
         '{"a": ["new", 2.50], "b": null}',
         '{"a": ["new"], "b": null}',
     ]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_rows_that_are_written_to_a_table_of_a_hiding_engine_are_in_doubt_until_the_end(has_key: bool) -> None:
+    log = Log(has_key)
+    log.insert("1", a="x")
+    begin = log.event(Effect.OBSCURES, hiding=Hiding.BEGINS)
+    log.insert("2", a="x")
+    log.update("3", {"id": "3", "a": "x"}, {"id": "3", "a": "y"}, key_after=None if has_key else "3y")
+    end = log.event(Effect.OBSCURES, hiding=Hiding.ENDS)
+    log.insert("4", a="x")
+    found = {(one.row["id"], one.row["a"]): one.doubts for one in read(log) if one.row is not None}
+    both = (begin, end)
+    assert found == {("1", "x"): both, ("2", "x"): both, ("3", "x"): (begin,), ("3", "y"): both, ("4", "x"): ()}
+
+
+def test_a_table_whose_rows_another_one_has_is_in_doubt_whatever_becomes_of_it() -> None:
+    log = Log()
+    begin = log.event(Effect.OBSCURES, hiding=Hiding.LASTS)
+    log.insert("1", a="x")
+    log.event(Effect.EMPTIES, hiding=Hiding.ENDS)
+    log.insert("2", a="x")
+    assert last(log)["2"].doubts == (begin,)
+
+
+def test_what_hides_rows_before_a_place_hides_those_after_it() -> None:
+    log = Log()
+    first = log.event(Effect.OBSCURES, hiding=Hiding.BEGINS)
+    end = log.event(Effect.EMPTIES, hiding=Hiding.ENDS)
+    emptied = log.event(Effect.EMPTIES)
+    second = log.event(Effect.OBSCURES, hiding=Hiding.BEGINS)
+    idle = log.event(Effect.OBSCURES, hiding=Hiding.ENDS)
+    events = [first, end, emptied, second]
+    assert hiding.since(events, end.place) == [first, end, emptied, second]
+    assert hiding.since(events, emptied.place) == [emptied, second]
+    assert hiding.since(events, idle.place) == [second]
+    assert [*hiding.without_idle_ends([end, idle, second, idle, idle])] == [end, second, idle]
 
 
 def test_a_json_document_is_unknown_without_an_earlier_one_or_if_it_is_in_doubt() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ingest.ddl.statements import actions_of
-from recover.timeline.events import Change, Effect, Image, JsonChange, Place, TableEvent
+from recover.timeline.events import Change, Effect, Hiding, Image, JsonChange, Place, TableEvent
 from recover.timeline.readings import recorded_step
 
 
@@ -38,9 +38,10 @@ class Log:
         """Add a DELETE of a row with column `id` and others."""
         self._add("DELETE", key, None, {"id": key, **row}, None)
 
-    def event(self, effect: Effect, *actions: str) -> TableEvent:
+    def event(self, effect: Effect, *actions: str, hiding: Hiding | None = None) -> TableEvent:
         """Add an event that lists no rows."""
-        event = TableEvent(Place(0, 1, next(self._positions)), effect, effect.upper(), "binlog.000001", actions)
+        place = Place(0, 1, next(self._positions))
+        event = TableEvent(place, effect, effect.upper(), "binlog.000001", actions, hiding=hiding)
         self.events.append(event)
         return event
 
