@@ -63,7 +63,25 @@ class TargetReader:
         return pa.ListArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), values, type=DML_TARGETS.type)
 
     def targets(self, text: str, default_schema: str | None, sql_mode: str | None) -> "tuple[DmlTarget, ...]":
-        """Return the targets of one statement; `sql_mode` holds the names of modes."""
+        """Return the targets of one statement; `sql_mode` holds the names of modes.
+
+        A stored function that it calls may change any table.
+        """
+        named = self._named(text, default_schema, sql_mode)
+        if not named or named[-1].table_name is None:
+            return named
+        from ingest.ddl.dml_targets import DmlTarget
+        from ingest.ddl.stored_calls import calls_stored_function
+
+        verb = named[0].verb
+        is_create = verb == "CREATE TABLE SELECT"
+        mode = sql_mode_bits(sql_mode)
+        if calls_stored_function(text, mode, self._flavor, self._version, is_create=is_create):
+            return (*named, DmlTarget(verb))
+        return named
+
+    def _named(self, text: str, default_schema: str | None, sql_mode: str | None) -> "tuple[DmlTarget, ...]":
+        """Return the targets that the text names; the call of a function as a statement has an unknown one."""
         for size in self._sizes:
             known = self._known.get((text[:size], default_schema, sql_mode))
             if known is not None:

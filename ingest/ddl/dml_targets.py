@@ -44,7 +44,8 @@ class DmlTarget:
         INSERT, REPLACE, UPDATE, DELETE, LOAD DATA, CREATE TABLE SELECT, or SELECT: a server logs the call of a stored
         function that changes rows as SELECT.
     schema_name, table_name
-        The table. The schema is None where no schema is known, and both are None where the table is unknown.
+        The table. The schema is None where no schema is known, and both are None where the table is unknown, as those
+        that a stored function in the statement changes.
     """
 
     verb: str

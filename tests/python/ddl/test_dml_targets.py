@@ -343,7 +343,9 @@ def test_remembered_beginnings_decide_only_what_they_decide_alone() -> None:
     chance.shuffle(texts)
     reader = TargetReader("mysql", "8.0.30")
     for text in texts:
-        assert reader.targets(text, "shop", "") == read_targets(text, "shop").targets, text
+        expected = read_targets(text, "shop").targets
+        # A function in the text adds an unknown table.
+        assert reader.targets(text, "shop", "")[: len(expected)] == expected, text
 
 
 CREATES = {

@@ -1,0 +1,79 @@
+"""A statement in the log that may change more than the tables that it names makes all these tables uncertain."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recover.sources.log import Log
+from recover.timeline.as_of import moment_of
+from recover.timeline.events import Table
+from recover.timeline.state import state_of
+from tests.servers import Server
+from tests.servers.marked import marked
+
+SCHEMA = "beyond"
+TABLES = ("t", "r", "u")
+CREATED = (
+    f"create database {SCHEMA}",
+    *(f"create table {SCHEMA}.{table} (id int primary key, v varchar(40))" for table in TABLES),
+    *(f"insert into {SCHEMA}.{table} values (1, 'a')" for table in TABLES),
+)
+STATEMENT, ROW = "set session binlog_format = STATEMENT", "set session binlog_format = ROW"
+FUNCTION = "create function f() returns int modifies sql data begin delete from t; return 2; end"
+IN_LOG = "a statement in the log"
+
+
+@pytest.fixture(params=marked("mysql", "mariadb118"))
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server with three tables, whose definitions are in the newest file of its log."""
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    found.flush()
+    found.execute("set global log_bin_trust_function_creators = 1", *CREATED)
+    yield found
+    found.execute(f"drop database {SCHEMA}", "set global log_bin_trust_function_creators = default")
+
+
+def run(server: Server, *statements: str) -> Path:
+    """Let a server run statements in the schema; return the file of its log."""
+    server.execute(f"use {SCHEMA}", *statements)
+    return server.flush()
+
+
+def reasons(*files: Path, only: str | None = None) -> dict[str, list[str]]:
+    """Return which events make the rows of each table uncertain at the end of files, without their places.
+
+    Parameters
+    ----------
+    only
+        The only table whose rows are decoded; None: those of all tables.
+    """
+    log = Log.of_whole_files(list(files), only)
+    moment = moment_of(log.connection, "files", None)
+    found = {}
+    for table in TABLES if only is None else (only,):
+        gaps = state_of(log.connection, Table("files", SCHEMA, table), moment).gaps_in_knowledge
+        found[table] = [gap.removeprefix("After ").partition(" at ")[0] for gap in gaps if gap.startswith("After ")]
+    return found
+
+
+def each(*events: str) -> dict[str, list[str]]:
+    """Return these events for each table."""
+    return {table: list(events) for table in TABLES}
+
+
+def test_a_function_in_a_statement_may_change_any_table(server: Server) -> None:
+    log = run(server, FUNCTION, STATEMENT, "insert into r values (f(), 's')", ROW)
+    assert not server.execute(f"select * from {SCHEMA}.t")
+    assert reasons(log) == each(IN_LOG)
+
+
+@pytest.mark.parametrize("call", ["select f()", "do f()", "set @x = f()"])
+def test_a_call_of_a_function_may_change_any_table(server: Server, call: str) -> None:
+    assert reasons(run(server, FUNCTION, STATEMENT, call, ROW)) == each(IN_LOG)
+
+
+def test_functions_of_the_server_change_no_table(server: Server) -> None:
+    update = "update t set v = concat(upper(v), char_length(v), ' f(1)') where id in (1, 2) and (v = 'a')"
+    log = run(server, STATEMENT, update, "insert into t (id, v) values (2, abs(-1))", ROW)
+    assert reasons(log) == {"t": [IN_LOG], "r": [], "u": []}
