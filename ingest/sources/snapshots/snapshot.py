@@ -50,6 +50,7 @@ KEYS_NEEDED = (
 KEYS_OPTIONAL = ("REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", "REFERENCED_COLUMN_NAME")
 RULES_NEEDED = ("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "UPDATE_RULE", "DELETE_RULE")
 RULES_OPTIONAL = ("TABLE_NAME",)
+_VIEWS = ("VIEW", "SYSTEM VIEW")
 TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
 TABLES_OPTIONAL = ("ENGINE", "TABLE_COLLATION")
 SCHEMATA_NEEDED = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
@@ -150,8 +151,8 @@ def schema_rows(
     columns, keys, rules
         Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
     tables
-        Rows of TABLES. Only system-versioned tables and tables with hash indexes count: MariaDB does not list
-        all of their columns.
+        Rows of TABLES. Only views, system-versioned tables and tables with hash indexes count: MariaDB does not list
+        all columns of these tables.
     statistics
         Rows of STATISTICS. Only hash indexes count, and parts of unique keys that are prefixes or expressions.
     needs_rules
@@ -171,7 +172,10 @@ def schema_rows(
         A column occurs twice, a key names a missing column, or it is unknown whether a table has columns that
         are not listed.
     """
-    listed, table_rows, statistics = list(columns), list(tables), list(statistics)
+    table_rows, statistics = list(tables), list(statistics)
+    # A view is no table, although an export of COLUMNS lists its columns.
+    views = {_table_id(row) for row in table_rows if str(row["TABLE_TYPE"]).upper() in _VIEWS}
+    listed = [row for row in columns if _table_id(row) not in views]
     key_rows = sorted(_with_parts(map(_key_row, keys), statistics, listed), key=_key_order)
     primary = {
         _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"

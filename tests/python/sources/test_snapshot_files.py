@@ -339,3 +339,19 @@ def test_comments_of_columns_are_kept_and_change_nothing_where_there_are_none(tm
     commented = read_snapshot_dir(write(tmp_path, views))
     assert commented.columns[0]["column_comment"] == "Für den Versand"
     assert commented.snapshot_id("s") != replace(commented, columns=plain.columns).snapshot_id("s")
+
+
+def test_a_view_is_no_table(tmp_path: Path) -> None:
+    columns = [
+        {"TABLE_SCHEMA": "s", "TABLE_NAME": name, "COLUMN_NAME": "a", "ORDINAL_POSITION": 1, "DATA_TYPE": "int"}
+        | {"IS_NULLABLE": "YES", "COLUMN_TYPE": "int", "COLUMN_KEY": "", "EXTRA": "", "CHARACTER_SET_NAME": None}
+        | {"COLLATION_NAME": None}
+        for name in ("t", "w")
+    ]
+    tables = [
+        {"TABLE_SCHEMA": "s", "TABLE_NAME": name, "TABLE_TYPE": kind}
+        for name, kind in (("t", "BASE TABLE"), ("w", "VIEW"))
+    ]
+    for name, rows in (("columns", columns), ("tables", tables), ("key_column_usage", [])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    assert [row["table_name"] for row in read_snapshot_dir(tmp_path).columns] == ["t"]
