@@ -23,6 +23,7 @@ create table binloom.foreign_keys (
     referenced_schema_name varchar, referenced_table_name varchar, referenced_column_name varchar,
     update_rule varchar, delete_rule varchar, ordinal_position integer, is_cascading boolean
 );
+create table binloom_staging.logged_tables (source_id varchar, schema_name varchar, table_name varchar);
 """
 
 _VIEWS: Final = f"""
@@ -131,6 +132,19 @@ class Facts:
                 " ''::varchar as binlog_file, 0::bigint as file_sequence from batch"
             )
         connection.execute(_VIEWS)
+
+    def add_logged_tables(self, tables: Iterable[tuple[str, str]]) -> None:
+        """Add the tables of all row events, also of those that are not read: they are no views."""
+        names = sorted(tables)
+        self._connection.execute(
+            "insert into binloom_staging.logged_tables select $source, unnest($schemas::varchar[]),"
+            " unnest($names::varchar[])",
+            {
+                "source": self._source_id,
+                "schemas": [schema for schema, _ in names],
+                "names": [name for _, name in names],
+            },
+        )
 
     def add_foreign_keys(self, foreign_keys: Iterable[Mapping[str, Any]]) -> None:
         """Add the foreign keys of a schema snapshot: rows of the raw table `foreign_keys`."""

@@ -111,7 +111,9 @@ class Decoding:
                 # In a file in use, the server may be about to write the rest of its last event.
                 if not (scan.format.is_in_use and scan.defect.is_cut):
                     self.failed.setdefault(file.name, scan.complete_end)
-        if self.facts is None:
+        if self.facts is not None:
+            self.facts.add_logged_tables(self.tables)
+        else:
             self.indexed.add_ends(self.connection, needed, hints, self._add_transactions)
             self._add_known_transactions()
 

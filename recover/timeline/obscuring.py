@@ -7,6 +7,7 @@ from recover.sources.engine import columns_of_table, literal
 from recover.sources.landed_marts import STATEMENTS
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Effect, Place, Table, TableEvent
+from recover.timeline.reach import SYSTEM_SCHEMAS, Reach
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -57,6 +58,7 @@ def obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableE
             sequence = sequence_of_file(file) if file_sequence is None else file_sequence
             yield TableEvent(Place(epoch, sequence, pos), Effect.OBSCURES, reason, file)
     yield from _statements_between(connection, table)
+    yield from _statements_beyond(connection, table)
     yield from _uncommitted(connection, table)
 
 
@@ -82,6 +84,36 @@ def _statements_between(connection: "DuckDBPyConnection", table: Table) -> Itera
     ).fetchall()
     for epoch, file, pos in rows:
         yield TableEvent(Place(epoch, sequence_of_file(file), pos), Effect.OBSCURES, "a statement in the log", file)
+
+
+def _statements_beyond(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    """Yield the statements on other tables in the log that may have changed rows of this one."""
+    of_others = f"""source_id = $source and table_name is not null and not ({_OF_STATEMENTS})
+        and coalesce(lower(schema_name) not in {SYSTEM_SCHEMAS}, true)"""
+    statements = f"""
+        select schema_name, table_name, first_epoch as epoch, first_binlog_file as file, first_pos as pos
+        from binloom_quality.statement_format_changes where {of_others}
+        union
+        select schema_name, table_name, last_epoch, last_binlog_file, last_pos
+        from binloom_quality.statement_format_changes where {of_others}"""
+    # Few logs have any, and a search for them reads all statements that change a schema.
+    if not connection.execute(f"select 1 from ({statements}) limit 1", table.parameters).fetchall():
+        return
+    reach = Reach(connection, table.source_id)
+    if {"start_pos", "dml_targets"} <= columns_of_table(connection, *STATEMENTS):
+        statements += f"""
+            union
+            select schema_name, table_name, epoch, binlog_file, start_pos
+            from (
+                select *, unnest(dml_targets, max_depth := 2)
+                from {".".join(STATEMENTS)} where source_id = $source and len(dml_targets) > 0
+            ) where {of_others}"""
+    for schema, name, epoch, file, pos in connection.execute(statements, table.parameters).fetchall():
+        place = Place(epoch, sequence_of_file(file), pos)
+        why = reach.beyond(schema, name, place)
+        if why is not None:
+            on = name if schema is None else f"{schema}.{name}"
+            yield TableEvent(place, Effect.OBSCURES, f"a statement in the log on {on}, {why},", file)
 
 
 def _uncommitted(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:

@@ -77,3 +77,38 @@ def test_functions_of_the_server_change_no_table(server: Server) -> None:
     update = "update t set v = concat(upper(v), char_length(v), ' f(1)') where id in (1, 2) and (v = 'a')"
     log = run(server, STATEMENT, update, "insert into t (id, v) values (2, abs(-1))", ROW)
     assert reasons(log) == {"t": [IN_LOG], "r": [], "u": []}
+
+
+VIEW = f"{IN_LOG} on {SCHEMA}.w, which may be a view,"
+
+
+def test_a_statement_on_a_view_may_change_any_table(server: Server) -> None:
+    update = (STATEMENT, "update w set v = 'vw'", ROW)
+    log = run(server, "create view w as select id, v from t", *update)
+    assert reasons(log) == each(VIEW)
+    # Nothing in the later file shows what the name is; then the log shows that it was a view.
+    later = run(server, "truncate t", "truncate r", "truncate u", *update)
+    assert reasons(later) == each(VIEW)
+    last = run(server, "drop view w", "create table w (id int, v int)", "insert into w values (1, 1)")
+    assert reasons(later, last) == each(VIEW)
+
+
+def test_a_statement_on_a_table_changes_no_other_table(server: Server) -> None:
+    created = run(
+        server,
+        *("create view w as select id, v from t", "drop view w", "create table w (id int, v int)"),
+        *(STATEMENT, "create temporary table x (id int)", "insert into x values (1)", "drop temporary table x"),
+        *("insert into w values (1, 1)", ROW),
+    )
+    assert reasons(created) == each()
+    # Row events, a later statement on the table, and a definition show that it is a table.
+    for shown in ("insert into w values (2, 2)", "alter table w add x int"):
+        log = run(server, "truncate t", STATEMENT, "update w set v = 3", ROW, shown)
+        assert reasons(log, only="t") == {"t": []}
+    assert reasons(log)["t"] == []
+
+
+def test_statements_on_tables_of_the_server_change_no_other_table(server: Server) -> None:
+    insert = "insert into mysql.time_zone_leap_second values (1, 1)"
+    log = run(server, STATEMENT, insert, "delete from mysql.time_zone_leap_second", ROW)
+    assert reasons(log) == each()
