@@ -1,4 +1,4 @@
-"""Statements that may change rows of tables which they do not name: those on a view."""
+"""Statements that may change rows of tables which they do not name: those on a view, and on a table with triggers."""
 
 import re
 from bisect import bisect_left
@@ -14,10 +14,20 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 SYSTEM_SCHEMAS: Final = ("mysql", "sys", "performance_schema", "information_schema")
-"""Servers have their tables, and nobody adds views on other tables."""
+"""Servers have their tables, and nobody can add views on other tables, or triggers."""
 
 _ON_TABLES: Final = ("CREATE TABLE", "ALTER TABLE", "TRUNCATE TABLE", "DROP TABLE", "CREATE INDEX", "DROP INDEX")
 _CONDITIONAL: Final = re.compile(r"\bif\s+(?:not\s+)?exists\b", re.IGNORECASE)
+_QUOTED: Final = r"(?:`(?:[^`]|``)+`|\"[^\"]+\"|[\w$]+)"
+_TRIGGER: Final = re.compile(
+    rf"\btrigger\s+(?:if\s+(?:not\s+)?exists\s+)?(?:{_QUOTED}\s*\.\s*)?({_QUOTED})", re.IGNORECASE
+)
+
+
+def trigger_of(text: str) -> str:
+    """Return the name of the trigger that a statement creates or drops, in lower case; empty if it is not found."""
+    found = _TRIGGER.search(text)
+    return found[1].strip('`"').lower() if found else ""
 
 
 @dataclass
@@ -27,6 +37,20 @@ class _Turn:
     place: Place
     was_view: bool | None
     is_view: bool | None
+
+
+@dataclass
+class _Trigger:
+    """A trigger of the log, and the tables of which one has it; none if its statement does not tell."""
+
+    schema: str
+    name: str
+    tables: set[str]
+    since: Place
+    until: Place | None = None
+
+    def is_there(self, place: Place) -> bool:
+        return self.since <= place and (self.until is None or place < self.until)
 
 
 def _shown(connection: "DuckDBPyConnection", source_id: str) -> set[str]:
@@ -56,6 +80,7 @@ class Reach:
     def __init__(self, connection: "DuckDBPyConnection", source_id: str) -> None:
         self._shown = _shown(connection, source_id)
         self._turns: dict[str, list[_Turn]] = defaultdict(list)
+        self._triggers: list[_Trigger] = []
         statements = connection.execute(
             """select epoch, file_sequence, start_pos, statement_type, list_transform(tables, lambda one: lower(one)),
                 lower(coalesce(schema_name, default_schema, '')), actions, coalesce(sql_text, '')
@@ -71,6 +96,9 @@ class Reach:
         names = self._names(schema, table)
         if not names or any(self._may_be_view(name, place) for name in names):
             return "which may be a view"
+        for trigger in self._triggers:
+            if trigger.is_there(place) and (not trigger.tables or not trigger.tables.isdisjoint(names)):
+                return "which has triggers"
         return None
 
     def _names(self, schema: str | None, table: str) -> set[str]:
@@ -96,8 +124,12 @@ class Reach:
         elif kind == "CREATE TRIGGER":
             # Views have no triggers.
             self._shown |= names
+            self._triggers.append(_Trigger(schema, trigger_of(text), set(names), place))
+        elif kind == "DROP TRIGGER":
+            self._end(place, (one for one in self._triggers if (one.schema, one.name) == (schema, trigger_of(text))))
         elif kind in _ON_TABLES:
             self._add_table(place, kind, names, actions, text)
+        self._follow_tables(place, names, schema, {action.split(" ")[0] for action in actions})
 
     def _add_table(self, place: Place, kind: str, names: set[str], actions: Sequence[str], text: str) -> None:
         if "temporary table" in actions[0]:
@@ -109,6 +141,22 @@ class Reach:
             # With IF NOT EXISTS, it does not end a view of this name.
             self._shown |= names
 
+    def _follow_tables(self, place: Place, names: set[str], schema: str, steps: set[str]) -> None:
+        """Let triggers go with their tables. After a RENAME, a trigger is on one of the tables that it names."""
+        if "drop_database" in steps:
+            self._end(place, (one for one in self._triggers if one.schema == schema))
+        if "drop_table" in steps:
+            self._end(place, (one for one in self._triggers if one.tables and one.tables <= names))
+        if "rename_table" in steps:
+            for trigger in self._triggers:
+                if not trigger.tables.isdisjoint(names):
+                    trigger.tables |= names
+
     def _turn(self, names: Iterable[str], turn: _Turn) -> None:
         for name in names:
             self._turns[name].append(turn)
+
+    def _end(self, place: Place, triggers: Iterable[_Trigger]) -> None:
+        for trigger in triggers:
+            if trigger.until is None:
+                trigger.until = place

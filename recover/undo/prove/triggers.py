@@ -1,20 +1,15 @@
 """Triggers of the tables of an undo: they run again when somebody runs the script."""
 
-import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from recover.timeline.reach import trigger_of
 from recover.undo.prove.against import LiveServer
 from recover.undo.select.selected import Selected
 from recover.undo.tables.table import TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-_QUOTED: Final = r"(?:`(?:[^`]|``)+`|\"[^\"]+\"|[\w$]+)"
-_NAME: Final = re.compile(
-    rf"\btrigger\s+(?:if\s+(?:not\s+)?exists\s+)?(?:{_QUOTED}\s*\.\s*)?({_QUOTED})", re.IGNORECASE
-)
 
 
 def trigger_warnings(
@@ -52,8 +47,7 @@ def triggers_in_log(
         [source_id],
     ).fetchall()
     for kind, names, text in found:
-        match = _NAME.search(text)
-        trigger = {match[1].strip('`"').lower()} if match and kind != "CREATE TABLE" else set()
+        trigger = {trigger_of(text)} if kind != "CREATE TABLE" else set()
         for name in names or ():
             if name in by_text:
                 triggers.setdefault(by_text[name], set()).update(trigger)

@@ -112,3 +112,27 @@ def test_statements_on_tables_of_the_server_change_no_other_table(server: Server
     insert = "insert into mysql.time_zone_leap_second values (1, 1)"
     log = run(server, STATEMENT, insert, "delete from mysql.time_zone_leap_second", ROW)
     assert reasons(log) == each()
+
+
+TRIGGER = f"{IN_LOG} on {SCHEMA}.t, which has triggers,"
+
+
+def test_a_statement_on_a_table_with_a_trigger_may_change_any_table(server: Server) -> None:
+    trigger = "create trigger g after insert on t for each row update r set v = new.v"
+    log = run(server, trigger, STATEMENT, "insert into t values (2, 'tr')", ROW)
+    assert server.execute(f"select v from {SCHEMA}.r") == [("tr",)]
+    assert reasons(log) == {"t": [IN_LOG], "r": [TRIGGER], "u": [TRIGGER]}
+    renamed = run(server, "truncate r", "truncate u", "rename table t to s", STATEMENT, "insert into s values (3, 's')")
+    assert reasons(log, renamed)["r"] == [TRIGGER.replace(".t", ".s")]
+    server.execute(ROW, f"rename table {SCHEMA}.s to {SCHEMA}.t")
+
+
+@pytest.mark.parametrize("end", ["drop trigger g", "drop table t", f"drop trigger if exists {SCHEMA}.g"])
+def test_a_trigger_that_was_dropped_changes_no_table(server: Server, end: str) -> None:
+    log = run(
+        server,
+        *("create trigger g after insert on t for each row update r set v = new.v", end),
+        *("create table if not exists t (id int, v int)", STATEMENT, "insert into t values (2, 2)", ROW),
+        "create trigger g after insert on t for each row update r set v = new.v",
+    )
+    assert reasons(log) == {"t": [IN_LOG], "r": [], "u": []}
