@@ -15,6 +15,7 @@ from ingest.binlog.byte_files import open_bytes
 from ingest.sources.dumps.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.selection.filters import Filters
+from recover.sources.engine import insert_row
 from recover.sources.files import SOURCE, decode, placed
 from recover.sources.log import Log
 from recover.sources.missing_parts import positions_of
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 BASELINE: Final = "dump"
 """The identifier of the rows of the dump among baselines."""
 
-# Files that are decoded on the spot know no end of a missing part.
+# Files that are decoded on the spot know no end of a missing part, and no triggers from before.
 _TABLES: Final = """
 alter table binloom_quality.stream_gaps add column to_epoch integer;
 alter table binloom_quality.stream_gaps add column to_file varchar;
 alter table binloom_quality.stream_gaps add column to_pos bigint;
 alter table binloom_quality.failed_segments add column segment_end bigint;
+create table binloom_staging.triggered_tables (source_id varchar, schema_name varchar, table_name varchar);
 create table binloom.baselines (
     baseline_id varchar, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, binlog_pos bigint,
     schema_name varchar, table_name varchar, taken_at timestamptz, is_complete boolean, column_names varchar[],
@@ -119,6 +121,8 @@ def log_after(
     elif not is_position_given:
         _assert_same_version(scan, dump, binlog_file)
     found.connection.execute(_TABLES)
+    for name in sorted(dump.triggered):
+        insert_row(found.connection, "binloom_staging.triggered_tables", SOURCE, *name)
     place = Place(0, sequence_of_file(binlog_file), pos)
     return DumpedLog(Log.of_decoded(found, dump.snapshot), dump, place, binlog_file, frozenset(tables))
 

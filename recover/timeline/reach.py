@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SYSTEM_SCHEMAS: Final = ("mysql", "sys", "performance_schema", "information_schema")
 """Servers have their tables, and nobody can add views on other tables, or triggers."""
 
+_FIRST: Final = Place(-1, 0, 0)
+"""A place before all others."""
+
 _ON_TABLES: Final = ("CREATE TABLE", "ALTER TABLE", "TRUNCATE TABLE", "DROP TABLE", "CREATE INDEX", "DROP INDEX")
 _CONDITIONAL: Final = re.compile(r"\bif\s+(?:not\s+)?exists\b", re.IGNORECASE)
 _QUOTED: Final = r"(?:`(?:[^`]|``)+`|\"[^\"]+\"|[\w$]+)"
@@ -41,7 +44,10 @@ class _Turn:
 
 @dataclass
 class _Trigger:
-    """A trigger of the log, and the tables of which one has it; none if its statement does not tell."""
+    """A trigger, and the tables of which one has it; none if its statement does not tell.
+
+    Of a trigger that a dump shows, only the table is known.
+    """
 
     schema: str
     name: str
@@ -66,6 +72,18 @@ def _shown(connection: "DuckDBPyConnection", source_id: str) -> set[str]:
     return {name for (name,) in connection.execute(query, {"source": source_id}).fetchall()}
 
 
+def _triggered(connection: "DuckDBPyConnection", source_id: str) -> set[str]:
+    """Return the tables that have triggers before the log begins, which only a dump shows."""
+    if not columns_of_table(connection, "binloom_staging", "triggered_tables"):
+        return set()
+    found = connection.execute(
+        "select lower(concat_ws('.', schema_name, table_name)) from binloom_staging.triggered_tables"
+        " where source_id = ?",
+        [source_id],
+    )
+    return {name for (name,) in found.fetchall()}
+
+
 class Reach:
     """What the log and the definitions tell of the tables that statements name: texts such as `shop.orders`.
 
@@ -80,7 +98,7 @@ class Reach:
     def __init__(self, connection: "DuckDBPyConnection", source_id: str) -> None:
         self._shown = _shown(connection, source_id)
         self._turns: dict[str, list[_Turn]] = defaultdict(list)
-        self._triggers: list[_Trigger] = []
+        self._triggers = [_Trigger("", "", {name}, _FIRST) for name in _triggered(connection, source_id)]
         statements = connection.execute(
             """select epoch, file_sequence, start_pos, statement_type, list_transform(tables, lambda one: lower(one)),
                 lower(coalesce(schema_name, default_schema, '')), actions, coalesce(sql_text, '')

@@ -376,6 +376,19 @@ def test_a_statement_between_others_of_the_same_table_is_seen(server: Server, tm
 
 
 @TWO
+def test_a_trigger_of_the_dump_runs_in_statements_of_the_log(server: Server, tmp_path: Path) -> None:
+    trigger = "create trigger kept.g after insert on kept.stated for each row update kept.a set v = 'fired'"
+    server.execute(*SHOP, trigger)
+    server.flush()
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    server.execute("set session binlog_format = STATEMENT", "insert into kept.stated values (77, 'x')")
+    server.flush()
+    words = ["kept.a", "--from-dump", taken, "--files", *(path for path in server.binlogs() if path.name >= at)]
+    refused(words, tmp_path / "restored.sql", "a statement in the log on kept.stated, which has triggers")
+
+
+@TWO
 def test_names_with_slashes_are_tables_unless_there_is_such_a_file(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
