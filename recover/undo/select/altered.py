@@ -118,7 +118,7 @@ def carry(log: Log, selected: Selected, definitions: Definitions) -> tuple[Alter
             continue
         altered.statements[new_name] = tuple(statements)
         images.carry(carried)
-        altered.problems += carried.losses
+        altered.problems += [*carried.problems, *carried.losses]
         altered.dropped += carried.dropped
         altered.warnings += carried.warnings
         altered.defaults[new_name] = carried.defaults

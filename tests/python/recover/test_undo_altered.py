@@ -205,9 +205,26 @@ def test_a_row_is_refused_if_the_text_of_its_new_value_is_unknown(mysql_server: 
     assert run(mysql_server, text).returncode == 0
 
 
+ZERO_KEY = (
+    "create table t (id int primary key, a int)",
+    "set session sql_mode = ''",
+    "insert into t values (0, 1), (5, 3)",
+)
+
+
+@pytest.mark.mysql
+def test_a_key_that_the_server_chose_is_no_key_of_an_undo(mysql_server: Server) -> None:
+    since = ("alter table t modify id int auto_increment",)
+    log, condition = played(
+        mysql_server, Case("zero", ZERO_KEY, ("update t set a = 2 where id = 0",), since), "undo_altered"
+    )
+    plan, text = undone(log, condition)
+    assert not text and "its rows do not tell the new key" in " ".join(plan.problems)
+
+
 PARTITIONS = "partition by range (id) (partition p0 values less than (3), partition p1 values less than (9))"
 REFUSED = {
-    "alter table t drop primary key, add n int auto_increment primary key first": "logged with the primary key .id.",
+    "alter table t drop primary key, add n int auto_increment primary key first": "its rows do not tell the new key",
     "alter table t truncate partition p0": "may have changed unseen since|was altered since|was emptied since",
     "alter table t drop partition p0": "may have changed unseen since|was altered since|was emptied since",
 }
