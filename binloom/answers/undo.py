@@ -153,7 +153,8 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
     if plan.is_printable:
         yield from _on_script(plan)
     else:
-        for warning in plan.warnings:
+        # The last one is that the log goes on, which is no reason here.
+        for warning in plan.warnings if plan.goes_on_after is None else plan.warnings[:-1]:
             yield Note(sentence(f"a script would not contain: {warning}"), Kind.UNCERTAIN)
         yield Note(_refusal(plan), Kind.REFUSED)
         if heading.server and plan.differing and plan.goes_on_after is not None:
