@@ -60,9 +60,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_text": "Text of the statement; for the context of a statement, the text that mysqlbinlog prints, such as "
     "SET INSERT_ID=5",
     "dml_targets": "Tables whose rows the statement may change, with the verb; SELECT is the call of a stored "
-    "function. A name is NULL where the text has none, and for the tables that a stored function in the text may "
-    "change. Empty if it changes no rows, or rows follow it; NULL if an "
-    "older binloom landed it",
+    "function. A name is NULL where the text has none: a function may change any table. Empty if it changes no rows, "
+    "or rows follow it; NULL if an older binloom landed it",
     "digest": "SHA-256 of digest_text, in hex; if the source has masks, keyed with their key. NULL for BEGIN, COMMIT "
     "and ROLLBACK, and where an older binloom landed the statement",
     "digest_text": "Statement without its values, as performance_schema of MySQL has it; NULL if the source has masks",
