@@ -131,7 +131,15 @@ class Reach:
         is_view = turns[at - 1].is_view if at > 0 else None
         if is_view is None and at < len(turns):
             is_view = turns[at].was_view
-        return name not in self._shown if is_view is None else is_view
+        return self._is_missing(name) if is_view is None else is_view
+
+    def _is_missing(self, name: str) -> bool:
+        """Return whether other tables of its schema are shown, and a name is not.
+
+        Of a schema without any, nothing is known: tools keep tables of their own there, which they write by statements.
+        """
+        schema = f"{name.partition('.')[0]}."
+        return name not in self._shown and any(one.startswith(schema) for one in self._shown)
 
     def _add(self, place: Place, kind: str, names: set[str], schema: str, actions: Sequence[str], text: str) -> None:
         """Take what a statement tells; statements come in the order of the log."""

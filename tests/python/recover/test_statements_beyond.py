@@ -108,6 +108,14 @@ def test_a_statement_on_a_table_changes_no_other_table(server: Server) -> None:
     assert reasons(log)["t"] == []
 
 
+def test_a_statement_in_a_schema_of_which_nothing_is_known_changes_no_other_table(server: Server) -> None:
+    server.execute("create database tools", "create table tools.heartbeat (id int primary key, v int)")
+    server.flush()
+    log = run(server, "truncate t", "truncate r", "truncate u", STATEMENT, "replace into tools.heartbeat values (1, 1)")
+    server.execute("drop database tools")
+    assert reasons(log) == each()
+
+
 def test_statements_on_tables_of_the_server_change_no_other_table(server: Server) -> None:
     insert = "insert into mysql.time_zone_leap_second values (1, 1)"
     log = run(server, STATEMENT, insert, "delete from mysql.time_zone_leap_second", ROW)
