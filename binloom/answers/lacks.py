@@ -41,8 +41,6 @@ _GAPS: Final = {
         *("epoch", "binlog_file", "null::bigint"),
         "case when following_epoch <> epoch and defect = 'missing_files' then concat('the log begins anew after it, and"
         " its files before ', following_binlog_file, ' are not known')"
-        " when following_epoch <> epoch and defect = 'no_end' then 'the log begins anew after it, and nothing proves"
-        " that the file was read to its end'"
         " when defect = 'missing_files' then concat('the files between it and ', following_binlog_file,"
         " ' are not known') else 'the next file that is known does not continue this one' end",
     ),

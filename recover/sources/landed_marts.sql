@@ -1788,11 +1788,600 @@ SELECT
   *
 FROM final;
 
+create view binloom_intermediate.int_gtid_ranges as
+WITH transactions AS (
+  SELECT
+    *
+  FROM binloom_staging.stg_binlog__transactions
+  WHERE
+    TRUE
+), completed_segments AS (
+  SELECT
+    *
+  FROM binloom_intermediate.int_completed_segments
+), numbered AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start,
+    REGEXP_EXTRACT(gtid, '^(.*[:-])[0-9]+$', 1) AS gtid_stem,
+    TRY_CAST(SPLIT_PART(gtid, CASE WHEN gtid LIKE '%:%' THEN ':' ELSE '-' END, -1) AS BIGINT) AS number
+  FROM transactions
+), ranked AS (
+  SELECT
+    *,
+    number - DENSE_RANK() OVER (
+      PARTITION BY source_id, epoch, binlog_file, segment_start, gtid_stem
+      ORDER BY number NULLS FIRST
+    ) AS island
+  FROM numbered
+), ranges AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start,
+    gtid_stem,
+    MIN(number) AS first_number,
+    MAX(number) AS last_number,
+    COUNT(*) AS transactions
+  FROM ranked
+  GROUP BY
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start,
+    gtid_stem,
+    island
+), final AS (
+  SELECT
+    ranges.segment_start,
+    ranges.gtid_stem,
+    ranges.first_number,
+    ranges.last_number,
+    ranges.transactions,
+    completed_segments.landed_at,
+    ranges.source_id,
+    ranges.epoch,
+    ranges.binlog_file
+  FROM ranges
+  INNER JOIN completed_segments
+    ON ranges.source_id = completed_segments.source_id
+    AND ranges.epoch = completed_segments.epoch
+    AND ranges.binlog_file = completed_segments.binlog_file
+    AND ranges.segment_start = completed_segments.segment_start
+)
+SELECT
+  *
+FROM final;
+
+create view binloom_staging.stg_binlog__sources as
+WITH landed AS (
+  SELECT
+    *
+  FROM binlog_raw.sources
+), final AS (
+  SELECT
+    source_id,
+    epoch,
+    server_uuid,
+    server_id,
+    host,
+    port,
+    flavor,
+    server_version,
+    COALESCE(
+      MAX(CASE WHEN change = 'epoch_opened' THEN observed_at END) OVER (PARTITION BY source_id, epoch),
+      MIN(observed_at) OVER (PARTITION BY source_id, epoch)
+    ) AS opened_at,
+    observed_at,
+    change,
+    start_file,
+    start_pos,
+    gtids_before
+  FROM landed
+)
+SELECT
+  *
+FROM final;
+
 create view binloom_quality.stream_gaps as
-WITH stream_gaps AS (
+WITH __dbt__cte__int_consecutive_files AS (
+  WITH binlog_files AS (
+    SELECT
+      *
+    FROM binloom_staging.stg_binlog__binlog_files
+  ), segments AS (
+    SELECT
+      *
+    FROM binloom_staging.stg_binlog__segments
+    WHERE
+      is_current
+  ), gtid_ranges AS (
+    SELECT
+      *
+    FROM binloom_intermediate.int_gtid_ranges
+  ), stream_gaps AS (
+    SELECT
+      *
+    FROM binloom_staging.stg_binlog__stream_gaps
+    WHERE
+      status <> 'filled'
+  ), servers AS (
+    SELECT
+      source_id,
+      epoch,
+      ARG_MAX(server_id, observed_at) AS server_id
+    FROM binloom_staging.stg_binlog__sources
+    GROUP BY
+      source_id,
+      epoch
+  ), looked_at AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      BOOL_AND(
+        CAST(status = 'completed' OR (
+          status = 'skipped' AND NOT gtids IS NULL
+        ) AS BOOLEAN)
+      ) AS is_known,
+      FLATTEN(
+        ARRAY_AGG(
+          CASE
+            WHEN status = 'skipped'
+            THEN FLATTEN(
+              LIST_TRANSFORM(
+                LIST_FILTER(
+                  STR_SPLIT_REGEX(REGEXP_REPLACE(gtids, '\s*,\s*', ',', 'g'), ','),
+                  LAMBDA item : item <> ''
+                ),
+                LAMBDA item : CASE
+                  WHEN item LIKE '%:%'
+                  THEN LIST_REDUCE(
+                    ARRAY_SLICE(
+                      STR_SPLIT_REGEX(item, ':'),
+                      2,
+                      (
+                        2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                      ) - 1
+                    ),
+                    LAMBDA known, part : CASE
+                      WHEN REGEXP_MATCHES(part, '^[0-9]')
+                      THEN {'tag': known.tag, 'intervals': known.intervals || [
+                        {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                      ]}
+                      ELSE {'tag': part || ':', 'intervals': known.intervals}
+                    END,
+                    {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+                  ).intervals
+                  ELSE [
+                    {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                      WHEN item LIKE '% to %'
+                      THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                      ELSE TRY_CAST(1 AS BIGINT)
+                    END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+                  ]
+                END
+              )
+            )
+          END
+        ) FILTER(WHERE CASE
+          WHEN status = 'skipped'
+          THEN FLATTEN(
+            LIST_TRANSFORM(
+              LIST_FILTER(
+                STR_SPLIT_REGEX(REGEXP_REPLACE(gtids, '\s*,\s*', ',', 'g'), ','),
+                LAMBDA item : item <> ''
+              ),
+              LAMBDA item : CASE
+                WHEN item LIKE '%:%'
+                THEN LIST_REDUCE(
+                  ARRAY_SLICE(
+                    STR_SPLIT_REGEX(item, ':'),
+                    2,
+                    (
+                      2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                    ) - 1
+                  ),
+                  LAMBDA known, part : CASE
+                    WHEN REGEXP_MATCHES(part, '^[0-9]')
+                    THEN {'tag': known.tag, 'intervals': known.intervals || [
+                      {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                    ]}
+                    ELSE {'tag': part || ':', 'intervals': known.intervals}
+                  END,
+                  {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+                ).intervals
+                ELSE [
+                  {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                    WHEN item LIKE '% to %'
+                    THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                    ELSE TRY_CAST(1 AS BIGINT)
+                  END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+                ]
+              END
+            )
+          )
+        END IS NOT NULL)
+      ) AS skipped
+    FROM segments
+    GROUP BY
+      source_id,
+      epoch,
+      binlog_file
+  ), landed_stems AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      gtid_stem AS stem,
+      CASE WHEN gtid_stem LIKE '%-' THEN TRY_CAST(1 AS BIGINT) ELSE first_number END AS low,
+      MAX(last_number) AS high
+    FROM gtid_ranges
+    GROUP BY
+      source_id,
+      epoch,
+      binlog_file,
+      gtid_stem,
+      CASE WHEN gtid_stem LIKE '%-' THEN TRY_CAST(1 AS BIGINT) ELSE first_number END
+  ), landed AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      ARRAY_AGG(CASE WHEN NOT high IS NULL THEN {'stem': stem, 'low': low, 'high': high} END) FILTER(WHERE CASE WHEN NOT high IS NULL THEN {'stem': stem, 'low': low, 'high': high} END IS NOT NULL) AS landed,
+      BOOL_OR(CAST(high IS NULL AS BOOLEAN)) AS has_anonymous
+    FROM landed_stems
+    GROUP BY
+      source_id,
+      epoch,
+      binlog_file
+  ), followed AS (
+    SELECT
+      *,
+      LEAD(
+        {'epoch': epoch, 'binlog_file': binlog_file, 'file_sequence': file_sequence, 'previous_gtids': previous_gtids}
+      ) OVER (PARTITION BY source_id ORDER BY epoch NULLS FIRST, file_sequence NULLS FIRST) AS following
+    FROM binlog_files
+    WHERE
+      NOT file_sequence IS NULL
+  ), final AS (
+    SELECT
+      followed.source_id,
+      followed.epoch,
+      followed.binlog_file,
+      followed.file_size,
+      followed.is_relay_log,
+      followed.previous_gtids,
+      followed.next_binlog_file,
+      followed.following,
+      followed.following.epoch = followed.epoch AS is_same_epoch,
+      COALESCE(servers.server_id = following_servers.server_id, FALSE) AS is_same_server,
+      followed.following.file_sequence = followed.file_sequence + 1
+      OR followed.next_binlog_file IS NOT DISTINCT FROM followed.following.binlog_file AS is_contiguous,
+      NOT followed.next_binlog_file IS NULL
+      OR COALESCE(followed.event_counts['STOP'], 0) > 0 AS has_end,
+      COALESCE(looked_at.is_known, FALSE) AS is_known,
+      COALESCE(landed.has_anonymous, FALSE) AS has_anonymous,
+      COALESCE(looked_at.is_known, FALSE)
+      AND NOT followed.is_relay_log
+      AND NOT followed.previous_gtids IS NULL
+      AND NOT followed.following.previous_gtids IS NULL AS is_compared,
+      looked_at.skipped,
+      landed.landed
+    FROM followed
+    LEFT JOIN looked_at
+      ON followed.source_id = looked_at.source_id
+      AND followed.epoch = looked_at.epoch
+      AND followed.binlog_file = looked_at.binlog_file
+    LEFT JOIN landed
+      ON followed.source_id = landed.source_id
+      AND followed.epoch = landed.epoch
+      AND followed.binlog_file = landed.binlog_file
+    LEFT JOIN servers
+      ON followed.source_id = servers.source_id AND followed.epoch = servers.epoch
+    LEFT JOIN servers AS following_servers
+      ON followed.source_id = following_servers.source_id
+      AND followed.following.epoch = following_servers.epoch
+    ANTI JOIN stream_gaps
+      ON followed.source_id = stream_gaps.source_id
+      AND followed.epoch IS NOT DISTINCT FROM stream_gaps.from_epoch
+      AND followed.binlog_file IS NOT DISTINCT FROM stream_gaps.from_file
+    WHERE
+      NOT followed.following IS NULL
+  )
+  SELECT
+    *
+  FROM final
+), __dbt__cte__int_gtid_differences AS (
+  WITH consecutive_files AS (
+    SELECT
+      *
+    FROM __dbt__cte__int_consecutive_files
+  ), sides AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      1 AS landed_step,
+      0 AS said_step,
+      UNNEST(
+        FLATTEN(
+          LIST_TRANSFORM(
+            LIST_FILTER(
+              STR_SPLIT_REGEX(REGEXP_REPLACE(previous_gtids, '\s*,\s*', ',', 'g'), ','),
+              LAMBDA item : item <> ''
+            ),
+            LAMBDA item : CASE
+              WHEN item LIKE '%:%'
+              THEN LIST_REDUCE(
+                ARRAY_SLICE(
+                  STR_SPLIT_REGEX(item, ':'),
+                  2,
+                  (
+                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                  ) - 1
+                ),
+                LAMBDA known, part : CASE
+                  WHEN REGEXP_MATCHES(part, '^[0-9]')
+                  THEN {'tag': known.tag, 'intervals': known.intervals || [
+                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                  ]}
+                  ELSE {'tag': part || ':', 'intervals': known.intervals}
+                END,
+                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+              ).intervals
+              ELSE [
+                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                  WHEN item LIKE '% to %'
+                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                  ELSE TRY_CAST(1 AS BIGINT)
+                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+              ]
+            END
+          )
+        ) || COALESCE(skipped, []) || COALESCE(landed, [])
+      ) AS one
+    FROM consecutive_files
+    WHERE
+      is_compared
+    UNION ALL
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      0 AS landed_step,
+      1 AS said_step,
+      UNNEST(
+        FLATTEN(
+          LIST_TRANSFORM(
+            LIST_FILTER(
+              STR_SPLIT_REGEX(REGEXP_REPLACE(following.previous_gtids, '\s*,\s*', ',', 'g'), ','),
+              LAMBDA item : item <> ''
+            ),
+            LAMBDA item : CASE
+              WHEN item LIKE '%:%'
+              THEN LIST_REDUCE(
+                ARRAY_SLICE(
+                  STR_SPLIT_REGEX(item, ':'),
+                  2,
+                  (
+                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                  ) - 1
+                ),
+                LAMBDA known, part : CASE
+                  WHEN REGEXP_MATCHES(part, '^[0-9]')
+                  THEN {'tag': known.tag, 'intervals': known.intervals || [
+                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                  ]}
+                  ELSE {'tag': part || ':', 'intervals': known.intervals}
+                END,
+                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+              ).intervals
+              ELSE [
+                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                  WHEN item LIKE '% to %'
+                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                  ELSE TRY_CAST(1 AS BIGINT)
+                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+              ]
+            END
+          )
+        )
+      ) AS one
+    FROM consecutive_files
+    WHERE
+      is_compared
+  ), steps AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      one.stem,
+      one.low AS number,
+      landed_step,
+      said_step
+    FROM sides
+    UNION ALL
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      one.stem,
+      one.high + 1 AS number,
+      -landed_step AS landed_step,
+      -said_step AS said_step
+    FROM sides
+  ), summed_steps AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      stem,
+      number,
+      SUM(landed_step) AS landed_step,
+      SUM(said_step) AS said_step,
+      BOOL_OR(CAST(landed_step <> 0 AS BOOLEAN)) AS is_of_landed,
+      BOOL_OR(CAST(said_step <> 0 AS BOOLEAN)) AS is_of_said
+    FROM steps
+    GROUP BY
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      stem,
+      number
+  ), stretches AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      is_same_epoch,
+      stem,
+      number AS low,
+      LEAD(number) OVER numbers - 1 AS high,
+      SUM(landed_step) OVER numbers > 0 AS is_landed,
+      SUM(said_step) OVER numbers > 0 AS is_said,
+      BOOL_OR(CAST(is_of_landed AS BOOLEAN)) OVER series AS has_landed,
+      BOOL_OR(CAST(is_of_said AS BOOLEAN)) OVER domain AS has_said
+    FROM summed_steps
+    WINDOW numbers AS (PARTITION BY source_id, epoch, binlog_file, stem ORDER BY number NULLS FIRST), series AS (PARTITION BY source_id, epoch, binlog_file, stem), domain AS (
+      PARTITION BY source_id, epoch, binlog_file, CASE WHEN stem LIKE '%-' THEN SPLIT_PART(stem, '-', 1) ELSE stem END
+    )
+  ), final AS (
+    SELECT
+      source_id,
+      epoch,
+      binlog_file,
+      ARRAY_TO_STRING(
+        LIST_SORT(
+          ARRAY_AGG(
+            CASE
+              WHEN is_said
+              THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
+            END
+          ) FILTER(WHERE CASE
+            WHEN is_said
+            THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
+          END IS NOT NULL)
+        ),
+        ','
+      ) AS missing_gtids,
+      ARRAY_TO_STRING(
+        LIST_SORT(
+          ARRAY_AGG(
+            CASE
+              WHEN is_landed
+              THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
+            END
+          ) FILTER(WHERE CASE
+            WHEN is_landed
+            THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
+          END IS NOT NULL)
+        ),
+        ','
+      ) AS unexpected_gtids
+    FROM stretches
+    WHERE
+      is_landed <> is_said
+      AND CASE
+        WHEN is_same_epoch
+        THEN is_said OR stem LIKE '%:' OR has_said
+        ELSE is_said AND has_landed
+      END
+    GROUP BY
+      source_id,
+      epoch,
+      binlog_file
+  )
+  SELECT
+    *
+  FROM final
+), stream_gaps AS (
   SELECT
     *
   FROM binloom_staging.stg_binlog__stream_gaps
+), consecutive_files AS (
+  SELECT
+    *
+  FROM __dbt__cte__int_consecutive_files
+), gtid_differences AS (
+  SELECT
+    *
+  FROM __dbt__cte__int_gtid_differences
+), without_break AS (
+  SELECT
+    consecutive_files.*
+  FROM consecutive_files
+  ANTI JOIN gtid_differences
+    ON consecutive_files.source_id = gtid_differences.source_id
+    AND consecutive_files.epoch = gtid_differences.epoch
+    AND consecutive_files.binlog_file = gtid_differences.binlog_file
+), unproven AS (
+  SELECT
+    CONCAT_WS('/', source_id, epoch, binlog_file) AS gap_id,
+    source_id,
+    epoch AS from_epoch,
+    binlog_file AS from_file,
+    file_size AS from_pos,
+    TRY_CAST(NULL AS TEXT) AS from_gtids,
+    following.epoch AS to_epoch,
+    following.binlog_file AS to_file,
+    TRY_CAST(4 AS BIGINT) AS to_pos,
+    following.previous_gtids AS to_gtids,
+    TRY_CAST(NULL AS TEXT) AS missing_gtids,
+    CASE WHEN is_same_server THEN 'reset' ELSE 'diverged' END AS reason,
+    'unproven' AS status,
+    'the log begins anew in files that were landed, not followed' AS detail,
+    TRY_CAST(NULL AS TEXT) AS server_uuid,
+    TRY_CAST(NULL AS TIMESTAMPTZ) AS found_at,
+    TRY_CAST(NULL AS TIMESTAMPTZ) AS recorded_at
+  FROM without_break
+  WHERE
+    NOT is_same_epoch
+    AND NOT is_relay_log
+    AND is_known
+    AND CASE
+      WHEN is_same_server
+      THEN following.file_sequence = 1 AND NOT has_end
+      ELSE following.file_sequence > 1
+      AND NOT (
+        is_compared AND following.previous_gtids <> ''
+      )
+    END
+), gaps AS (
+  SELECT
+    gap_id,
+    source_id,
+    from_epoch,
+    from_file,
+    from_pos,
+    from_gtids,
+    to_epoch,
+    to_file,
+    to_pos,
+    to_gtids,
+    missing_gtids,
+    reason,
+    status,
+    detail,
+    server_uuid,
+    found_at,
+    recorded_at
+  FROM stream_gaps
+  WHERE
+    status <> 'filled'
+  UNION ALL
+  SELECT
+    *
+  FROM unproven
 ), final AS (
   SELECT
     gap_id,
@@ -1820,9 +2409,7 @@ WITH stream_gaps AS (
     server_uuid,
     found_at,
     recorded_at
-  FROM stream_gaps
-  WHERE
-    status <> 'filled'
+  FROM gaps
 )
 SELECT
   *
@@ -1999,104 +2586,6 @@ SELECT
   *
 FROM final;
 
-create view binloom_intermediate.int_gtid_ranges as
-WITH transactions AS (
-  SELECT
-    *
-  FROM binloom_staging.stg_binlog__transactions
-  WHERE
-    TRUE
-), completed_segments AS (
-  SELECT
-    *
-  FROM binloom_intermediate.int_completed_segments
-), numbered AS (
-  SELECT
-    source_id,
-    epoch,
-    binlog_file,
-    segment_start,
-    REGEXP_EXTRACT(gtid, '^(.*[:-])[0-9]+$', 1) AS gtid_stem,
-    TRY_CAST(SPLIT_PART(gtid, CASE WHEN gtid LIKE '%:%' THEN ':' ELSE '-' END, -1) AS BIGINT) AS number
-  FROM transactions
-), ranked AS (
-  SELECT
-    *,
-    number - DENSE_RANK() OVER (
-      PARTITION BY source_id, epoch, binlog_file, segment_start, gtid_stem
-      ORDER BY number NULLS FIRST
-    ) AS island
-  FROM numbered
-), ranges AS (
-  SELECT
-    source_id,
-    epoch,
-    binlog_file,
-    segment_start,
-    gtid_stem,
-    MIN(number) AS first_number,
-    MAX(number) AS last_number,
-    COUNT(*) AS transactions
-  FROM ranked
-  GROUP BY
-    source_id,
-    epoch,
-    binlog_file,
-    segment_start,
-    gtid_stem,
-    island
-), final AS (
-  SELECT
-    ranges.segment_start,
-    ranges.gtid_stem,
-    ranges.first_number,
-    ranges.last_number,
-    ranges.transactions,
-    completed_segments.landed_at,
-    ranges.source_id,
-    ranges.epoch,
-    ranges.binlog_file
-  FROM ranges
-  INNER JOIN completed_segments
-    ON ranges.source_id = completed_segments.source_id
-    AND ranges.epoch = completed_segments.epoch
-    AND ranges.binlog_file = completed_segments.binlog_file
-    AND ranges.segment_start = completed_segments.segment_start
-)
-SELECT
-  *
-FROM final;
-
-create view binloom_staging.stg_binlog__sources as
-WITH landed AS (
-  SELECT
-    *
-  FROM binlog_raw.sources
-), final AS (
-  SELECT
-    source_id,
-    epoch,
-    server_uuid,
-    server_id,
-    host,
-    port,
-    flavor,
-    server_version,
-    COALESCE(
-      MAX(CASE WHEN change = 'epoch_opened' THEN observed_at END) OVER (PARTITION BY source_id, epoch),
-      MIN(observed_at) OVER (PARTITION BY source_id, epoch)
-    ) AS opened_at,
-    observed_at,
-    change,
-    start_file,
-    start_pos,
-    gtids_before
-  FROM landed
-)
-SELECT
-  *
-FROM final;
-
 create view binloom_quality.file_breaks as
 WITH __dbt__cte__int_consecutive_files AS (
   WITH binlog_files AS (
@@ -2263,6 +2752,7 @@ WITH __dbt__cte__int_consecutive_files AS (
       followed.source_id,
       followed.epoch,
       followed.binlog_file,
+      followed.file_size,
       followed.is_relay_log,
       followed.previous_gtids,
       followed.next_binlog_file,
@@ -2535,23 +3025,9 @@ WITH __dbt__cte__int_consecutive_files AS (
       THEN CASE
         WHEN NOT gtid_differences.binlog_file IS NULL
         THEN 'other_gtids'
-        WHEN consecutive_files.following.file_sequence > 1
-        AND (
-          consecutive_files.is_same_server
-          OR (
-            consecutive_files.is_known
-            AND NOT (
-              consecutive_files.is_compared
-              AND consecutive_files.following.previous_gtids <> ''
-            )
-          )
-        )
-        THEN 'missing_files'
         WHEN consecutive_files.is_same_server
-        AND consecutive_files.is_known
-        AND NOT consecutive_files.is_relay_log
-        AND NOT consecutive_files.has_end
-        THEN 'no_end'
+        AND consecutive_files.following.file_sequence > 1
+        THEN 'missing_files'
       END
       WHEN NOT consecutive_files.is_contiguous
       THEN 'missing_files'

@@ -108,6 +108,7 @@ final as (
         followed.source_id,
         followed.epoch,
         followed.binlog_file,
+        followed.file_size,
         followed.is_relay_log,
         followed.previous_gtids,
         followed.next_binlog_file,

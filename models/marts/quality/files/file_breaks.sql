@@ -28,23 +28,8 @@ judged as (
                     when gtid_differences.binlog_file is not null then 'other_gtids'
                     -- After a RESET, numbers begin at 1, and the lists of GTIDs say nothing of the log before it.
                     when
-                        consecutive_files.following.file_sequence > 1
-                        and (
-                            consecutive_files.is_same_server
-                            or (
-                                consecutive_files.is_known
-                                and not (
-                                    consecutive_files.is_compared and consecutive_files.following.previous_gtids != ''
-                                )
-                            )
-                        )
+                        consecutive_files.is_same_server and consecutive_files.following.file_sequence > 1
                         then 'missing_files'
-                    when
-                        consecutive_files.is_same_server
-                        and consecutive_files.is_known
-                        and not consecutive_files.is_relay_log
-                        and not consecutive_files.has_end
-                        then 'no_end'
                 end
             when not consecutive_files.is_contiguous then 'missing_files'
             when consecutive_files.is_relay_log then null

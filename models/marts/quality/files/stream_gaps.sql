@@ -6,6 +6,94 @@ stream_gaps as (
 
 ),
 
+consecutive_files as (
+
+    select * from {{ ref('int_consecutive_files') }}
+
+),
+
+gtid_differences as (
+
+    select * from {{ ref('int_gtid_differences') }}
+
+),
+
+without_break as (
+
+    select consecutive_files.*
+    from consecutive_files
+    left anti join gtid_differences
+        on
+            consecutive_files.source_id = gtid_differences.source_id
+            and consecutive_files.epoch = gtid_differences.epoch
+            and consecutive_files.binlog_file = gtid_differences.binlog_file
+
+),
+
+-- The log begins anew in files that were not followed, but landed. After a RESET, no list of GTIDs proves that the last
+-- file was complete; without GTIDs, nothing shows where the log of another server continues.
+unproven as (
+
+    select
+        concat_ws('/', source_id, epoch, binlog_file) as gap_id,
+        source_id,
+        epoch as from_epoch,
+        binlog_file as from_file,
+        file_size as from_pos,
+        cast(null as string) as from_gtids,
+        following.epoch as to_epoch,
+        following.binlog_file as to_file,
+        4L as to_pos,
+        following.previous_gtids as to_gtids,
+        cast(null as string) as missing_gtids,
+        if(is_same_server, 'reset', 'diverged') as reason,
+        'unproven' as status,
+        'the log begins anew in files that were landed, not followed' as detail,
+        cast(null as string) as server_uuid,
+        cast(null as timestamp) as found_at,
+        cast(null as timestamp) as recorded_at
+    from without_break
+    where
+        not is_same_epoch
+        and not is_relay_log
+        and is_known
+        and if(
+            is_same_server,
+            following.file_sequence = 1 and not has_end,
+            following.file_sequence > 1 and not (is_compared and following.previous_gtids != '')
+        )
+
+),
+
+gaps as (
+
+    select
+        gap_id,
+        source_id,
+        from_epoch,
+        from_file,
+        from_pos,
+        from_gtids,
+        to_epoch,
+        to_file,
+        to_pos,
+        to_gtids,
+        missing_gtids,
+        reason,
+        status,
+        detail,
+        server_uuid,
+        found_at,
+        recorded_at
+    from stream_gaps
+    where status != 'filled'
+
+    union all
+
+    select * from unproven
+
+),
+
 final as (
 
     select
@@ -31,8 +119,7 @@ final as (
         server_uuid,
         found_at,
         recorded_at
-    from stream_gaps
-    where status != 'filled'
+    from gaps
 
 )
 
