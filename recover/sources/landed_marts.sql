@@ -2095,215 +2095,6 @@ WITH __dbt__cte__int_consecutive_files AS (
   SELECT
     *
   FROM final
-), __dbt__cte__int_gtid_differences AS (
-  WITH consecutive_files AS (
-    SELECT
-      *
-    FROM __dbt__cte__int_consecutive_files
-  ), sides AS (
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      1 AS landed_step,
-      0 AS said_step,
-      UNNEST(
-        FLATTEN(
-          LIST_TRANSFORM(
-            LIST_FILTER(
-              STR_SPLIT_REGEX(REGEXP_REPLACE(previous_gtids, '\s*,\s*', ',', 'g'), ','),
-              LAMBDA item : item <> ''
-            ),
-            LAMBDA item : CASE
-              WHEN item LIKE '%:%'
-              THEN LIST_REDUCE(
-                ARRAY_SLICE(
-                  STR_SPLIT_REGEX(item, ':'),
-                  2,
-                  (
-                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
-                  ) - 1
-                ),
-                LAMBDA known, part : CASE
-                  WHEN REGEXP_MATCHES(part, '^[0-9]')
-                  THEN {'tag': known.tag, 'intervals': known.intervals || [
-                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
-                  ]}
-                  ELSE {'tag': part || ':', 'intervals': known.intervals}
-                END,
-                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
-              ).intervals
-              ELSE [
-                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
-                  WHEN item LIKE '% to %'
-                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
-                  ELSE TRY_CAST(1 AS BIGINT)
-                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
-              ]
-            END
-          )
-        ) || COALESCE(skipped, []) || COALESCE(landed, [])
-      ) AS one
-    FROM consecutive_files
-    WHERE
-      is_compared
-    UNION ALL
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      0 AS landed_step,
-      1 AS said_step,
-      UNNEST(
-        FLATTEN(
-          LIST_TRANSFORM(
-            LIST_FILTER(
-              STR_SPLIT_REGEX(REGEXP_REPLACE(following.previous_gtids, '\s*,\s*', ',', 'g'), ','),
-              LAMBDA item : item <> ''
-            ),
-            LAMBDA item : CASE
-              WHEN item LIKE '%:%'
-              THEN LIST_REDUCE(
-                ARRAY_SLICE(
-                  STR_SPLIT_REGEX(item, ':'),
-                  2,
-                  (
-                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
-                  ) - 1
-                ),
-                LAMBDA known, part : CASE
-                  WHEN REGEXP_MATCHES(part, '^[0-9]')
-                  THEN {'tag': known.tag, 'intervals': known.intervals || [
-                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
-                  ]}
-                  ELSE {'tag': part || ':', 'intervals': known.intervals}
-                END,
-                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
-              ).intervals
-              ELSE [
-                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
-                  WHEN item LIKE '% to %'
-                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
-                  ELSE TRY_CAST(1 AS BIGINT)
-                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
-              ]
-            END
-          )
-        )
-      ) AS one
-    FROM consecutive_files
-    WHERE
-      is_compared
-  ), steps AS (
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      one.stem,
-      one.low AS number,
-      landed_step,
-      said_step
-    FROM sides
-    UNION ALL
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      one.stem,
-      one.high + 1 AS number,
-      -landed_step AS landed_step,
-      -said_step AS said_step
-    FROM sides
-  ), summed_steps AS (
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      stem,
-      number,
-      SUM(landed_step) AS landed_step,
-      SUM(said_step) AS said_step,
-      BOOL_OR(CAST(landed_step <> 0 AS BOOLEAN)) AS is_of_landed,
-      BOOL_OR(CAST(said_step <> 0 AS BOOLEAN)) AS is_of_said
-    FROM steps
-    GROUP BY
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      stem,
-      number
-  ), stretches AS (
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      stem,
-      number AS low,
-      LEAD(number) OVER numbers - 1 AS high,
-      SUM(landed_step) OVER numbers > 0 AS is_landed,
-      SUM(said_step) OVER numbers > 0 AS is_said,
-      BOOL_OR(CAST(is_of_landed AS BOOLEAN)) OVER series AS has_landed,
-      BOOL_OR(CAST(is_of_said AS BOOLEAN)) OVER domain AS has_said
-    FROM summed_steps
-    WINDOW numbers AS (PARTITION BY source_id, epoch, binlog_file, stem ORDER BY number NULLS FIRST), series AS (PARTITION BY source_id, epoch, binlog_file, stem), domain AS (
-      PARTITION BY source_id, epoch, binlog_file, CASE WHEN stem LIKE '%-' THEN SPLIT_PART(stem, '-', 1) ELSE stem END
-    )
-  ), final AS (
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      ARRAY_TO_STRING(
-        LIST_SORT(
-          ARRAY_AGG(
-            CASE
-              WHEN is_said
-              THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
-            END
-          ) FILTER(WHERE CASE
-            WHEN is_said
-            THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
-          END IS NOT NULL)
-        ),
-        ','
-      ) AS missing_gtids,
-      ARRAY_TO_STRING(
-        LIST_SORT(
-          ARRAY_AGG(
-            CASE
-              WHEN is_landed
-              THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
-            END
-          ) FILTER(WHERE CASE
-            WHEN is_landed
-            THEN stem || low || CASE WHEN high > low THEN '-' || high ELSE '' END
-          END IS NOT NULL)
-        ),
-        ','
-      ) AS unexpected_gtids
-    FROM stretches
-    WHERE
-      is_landed <> is_said
-      AND CASE
-        WHEN is_same_epoch
-        THEN is_said OR stem LIKE '%:' OR has_said
-        ELSE is_said AND has_landed
-      END
-    GROUP BY
-      source_id,
-      epoch,
-      binlog_file
-  )
-  SELECT
-    *
-  FROM final
 ), stream_gaps AS (
   SELECT
     *
@@ -2312,18 +2103,6 @@ WITH __dbt__cte__int_consecutive_files AS (
   SELECT
     *
   FROM __dbt__cte__int_consecutive_files
-), gtid_differences AS (
-  SELECT
-    *
-  FROM __dbt__cte__int_gtid_differences
-), without_break AS (
-  SELECT
-    consecutive_files.*
-  FROM consecutive_files
-  ANTI JOIN gtid_differences
-    ON consecutive_files.source_id = gtid_differences.source_id
-    AND consecutive_files.epoch = gtid_differences.epoch
-    AND consecutive_files.binlog_file = gtid_differences.binlog_file
 ), unproven AS (
   SELECT
     CONCAT_WS('/', source_id, epoch, binlog_file) AS gap_id,
@@ -2343,7 +2122,7 @@ WITH __dbt__cte__int_consecutive_files AS (
     TRY_CAST(NULL AS TEXT) AS server_uuid,
     TRY_CAST(NULL AS TIMESTAMPTZ) AS found_at,
     TRY_CAST(NULL AS TIMESTAMPTZ) AS recorded_at
-  FROM without_break
+  FROM consecutive_files
   WHERE
     NOT is_same_epoch
     AND NOT is_relay_log
@@ -2358,26 +2137,8 @@ WITH __dbt__cte__int_consecutive_files AS (
     END
 ), gaps AS (
   SELECT
-    gap_id,
-    source_id,
-    from_epoch,
-    from_file,
-    from_pos,
-    from_gtids,
-    to_epoch,
-    to_file,
-    to_pos,
-    to_gtids,
-    missing_gtids,
-    reason,
-    status,
-    detail,
-    server_uuid,
-    found_at,
-    recorded_at
+    *
   FROM stream_gaps
-  WHERE
-    status <> 'filled'
   UNION ALL
   SELECT
     *
@@ -2410,6 +2171,8 @@ WITH __dbt__cte__int_consecutive_files AS (
     found_at,
     recorded_at
   FROM gaps
+  WHERE
+    status <> 'filled'
 )
 SELECT
   *

@@ -12,26 +12,9 @@ consecutive_files as (
 
 ),
 
-gtid_differences as (
-
-    select * from {{ ref('int_gtid_differences') }}
-
-),
-
-without_break as (
-
-    select consecutive_files.*
-    from consecutive_files
-    left anti join gtid_differences
-        on
-            consecutive_files.source_id = gtid_differences.source_id
-            and consecutive_files.epoch = gtid_differences.epoch
-            and consecutive_files.binlog_file = gtid_differences.binlog_file
-
-),
-
 -- The log begins anew in files that were not followed, but landed. After a RESET, no list of GTIDs proves that the last
--- file was complete; without GTIDs, nothing shows where the log of another server continues.
+-- file was complete; without GTIDs, nothing shows where the log of another server continues. file_breaks compares lists
+-- of GTIDs. The columns are those of stream_gaps, in their order.
 unproven as (
 
     select
@@ -52,7 +35,7 @@ unproven as (
         cast(null as string) as server_uuid,
         cast(null as timestamp) as found_at,
         cast(null as timestamp) as recorded_at
-    from without_break
+    from consecutive_files
     where
         not is_same_epoch
         and not is_relay_log
@@ -67,26 +50,7 @@ unproven as (
 
 gaps as (
 
-    select
-        gap_id,
-        source_id,
-        from_epoch,
-        from_file,
-        from_pos,
-        from_gtids,
-        to_epoch,
-        to_file,
-        to_pos,
-        to_gtids,
-        missing_gtids,
-        reason,
-        status,
-        detail,
-        server_uuid,
-        found_at,
-        recorded_at
-    from stream_gaps
-    where status != 'filled'
+    select * from stream_gaps
 
     union all
 
@@ -120,6 +84,7 @@ final as (
         found_at,
         recorded_at
     from gaps
+    where status != 'filled'
 
 )
 
