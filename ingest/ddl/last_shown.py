@@ -1,19 +1,13 @@
 """Where a snapshot without a position belongs in a log: behind the statements whose outcome it shows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from itertools import chain, islice, takewhile
+from typing import Any
 
 from ingest.ddl.actions import Action
 from ingest.ddl.history import BEGINNING, Place
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY, Shape, TableId
-
-_CHANGES_COLUMNS: Final = frozenset(
-    {
-        *("create_table", "create_like", "create_select", "add_column", "modify_column", "rename_column"),
-        *("drop_column", "add_primary_key", "drop_primary_key", "convert_character_set"),
-    }
-)
 
 
 def last_shown(
@@ -42,7 +36,7 @@ def last_shown(
     for number in reversed(range(len(actions))):
         place, action = actions[number]
         if _made_by_rename(action) == table:
-            is_shown = _shows_renames(tables, actions, number, is_same)
+            is_shown: bool | None = _shows_renames(tables, actions, number, is_same)
         else:
             is_shown = _shows(table, names, action, is_same)
         if is_shown:
@@ -61,37 +55,34 @@ def _shows_renames(
     The number is that of one of its actions. One statement can exchange the names of two tables.
     """
     statement = actions[number][0][:-1]
-    for at, (place, action) in enumerate(actions):
-        made = _made_by_rename(action)
-        if made is not None and made in tables and place[:-1] == statement:
-            names = _by_name(tables[made])
-            if not _shows_renamed(_table_of(action), names, tables, actions, at, is_same):
-                return False
-    return True
+    both_ways = range(number, -1, -1), range(number + 1, len(actions))
+    own = chain(*(takewhile(lambda at: actions[at][0][:-1] == statement, way) for way in both_ways))
+    return all(_shows_rename(tables, actions, at, is_same) for at in own if _made_by_rename(actions[at][1]) in tables)
 
 
-def _shows_renamed(
-    former: TableId,
-    names: Mapping[str, Mapping[str, Any]],
+def _shows_rename(
     tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
     actions: Sequence[tuple[Place, Action]],
     number: int,
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> bool:
-    """Return whether these columns may be those of a table that an action, by its number, gave its name.
+    """Return whether a table of the snapshot may be the one that an action, by its number, gave its name.
 
     A table of another name may have had this name before, and the snapshot may show that one: tools that change a
     table without a lock prepare a copy, and exchange the names at the end.
     """
-    is_made_again = any(former in (_made_by_rename(one), _created_by(one)) for _, one in actions[number + 1 :])
-    if former in tables and not is_made_again:
-        return False
-    for earlier in reversed(range(number)):
-        action = actions[earlier][1]
+    former = _made_by_rename(actions[number][1])
+    assert former is not None
+    names = _by_name(tables[former])
+    for at in range(number, -1, -1):
+        action = actions[at][1]
         if _made_by_rename(action) == former:
-            return _shows_renamed(_table_of(action), names, tables, actions, earlier, is_same)
-        if _table_of(action) == former and action.action in _CHANGES_COLUMNS:
-            return _shows(former, names, action, is_same)
+            former = _table_of(action)
+            later = (one for _, one in islice(actions, at + 1, None))
+            if former in tables and not any(former in (_made_by_rename(one), _created_by(one)) for one in later):
+                return False
+        elif (is_shown := _shows(former, names, action, is_same)) is not None:
+            return is_shown
     return True
 
 
@@ -117,10 +108,10 @@ def _shows(
     names: Mapping[str, Mapping[str, Any]],
     action: Action,
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
-) -> bool:
-    """Return whether these columns of a table look like the result of an action that changes its definition."""
+) -> bool | None:
+    """Return whether these columns of a table look like the result of an action; None if it changes none of them."""
     if _table_of(action) != table:
-        return False
+        return None
     defined = list(Shape([*action.columns]).column_rows(table))
     has_defined = bool(defined) and all(
         (found := names.get(lowered(row["column_name"]))) is not None and is_same(found, row) for row in defined
@@ -148,7 +139,7 @@ def _shows(
         case "convert_character_set":
             texts = [row["character_set"] for row in names.values() if row["character_set"]]
             return all(action.character_set in (None, character_set) for character_set in texts)
-    return False
+    return None
 
 
 def _is_in_place(action: Action, in_order: Sequence[str], *, is_added: bool) -> bool:

@@ -1,6 +1,7 @@
 """A table's known definition at every position: snapshots, statements, gaps, a change of server."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -268,6 +269,15 @@ def test_a_copy_that_takes_the_name_of_a_table_is_shown_only_with_its_columns() 
     assert last_shown(T, {T: rows(T, a="int")}, actions, is_same) == ()
     assert last_shown(T, {T: rows(T, a="int", n="int")}, actions, is_same) == (4,)
     assert last_shown(T, {T: rows(T, a="int"), U: rows(U, a="int", n="int")}, actions, is_same) == ()
+
+
+def test_a_table_that_took_its_name_thousands_of_times_is_followed_to_its_first_one() -> None:
+    names = [("s", f"t{number}") for number in range(3_000)]
+    renames = [((number, 0), renamed_to(one, other)) for number, (one, other) in enumerate(pairwise(names), 1)]
+    made = statement("create_table", names[0], columns=(column("a", "int"), column("n", "int")))
+    actions = [((0, 0), made), *renames]
+    assert last_shown(names[-1], {names[-1]: rows(names[-1], a="int", n="int")}, actions, is_same) == renames[-1][0]
+    assert last_shown(names[-1], {names[-1]: rows(names[-1], a="int")}, actions, is_same) == ()
 
 
 def test_a_table_that_is_there_under_its_former_name_is_not_renamed_yet() -> None:
