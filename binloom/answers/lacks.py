@@ -1,7 +1,7 @@
 """What an answer about row changes lacks, as notes."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -215,7 +215,7 @@ def _goes_on(file: str) -> Note:
     return Note(f"the log goes on after {file}, in files that were not given: later changes are not known.", Kind.END)
 
 
-def behind(log: Log, source_id: str, moment: "Moment") -> Iterator[Note]:
+def behind(log: Log, source_id: str, moment: Moment) -> Iterator[Note]:
     """Yield which parts of the log are missing behind a moment that is its end only because they are."""
     import duckdb
 
@@ -224,7 +224,7 @@ def behind(log: Log, source_id: str, moment: "Moment") -> Iterator[Note]:
     if not moment.is_end:
         return
     try:
-        found = gaps_of(log, [source_id])
+        found = _without_reason(log, gaps_of(log, [source_id]))
     except (duckdb.CatalogException, NoClusterTableError):
         return
     own = moment.place[:2]
@@ -233,9 +233,7 @@ def behind(log: Log, source_id: str, moment: "Moment") -> Iterator[Note]:
         [
             gap
             for gap, place in places
-            if (place > own or (place == own and (gap.position is None or gap.position >= moment.place.pos)))
-            and not (log.problems and gap.reason == _FAILED)
-            and gap.place != log.open_transaction
+            if place > own or (place == own and (gap.position is None or gap.position >= moment.place.pos))
         ]
     )
 
@@ -298,12 +296,14 @@ def _gaps(ask: "Callable[[exp.Query], Iterator[tuple[Any, ...]]]") -> list[Gap]:
     return sorted(found, key=lambda gap: (gap.source_id, gap.epoch or 0, gap.binlog_file, gap.position or 0))
 
 
+def _without_reason(log: Log, found: Iterable[Gap]) -> list[Gap]:
+    """Return the gaps that nothing else tells: damage and an open transaction are told of with the reason."""
+    return [gap for gap in found if (gap.reason != _FAILED or not log.problems) and gap.place != log.open_transaction]
+
+
 def _gaps_within(log: Log, filters: Filters) -> list[Gap]:
     """Return the gaps in which selected changes may be."""
-    found = gaps_of(log, filters.sources)
-    # Both are told of with the reason.
-    found = [gap for gap in found if gap.reason != _FAILED or not log.problems]
-    found = [gap for gap in found if gap.place != log.open_transaction]
+    found = _without_reason(log, gaps_of(log, filters.sources))
     if filters.files:
         return [gap for gap in found if gap.binlog_file in filters.files and gap.position is not None]
     if not found or filters.since is filters.until is None:

@@ -108,6 +108,7 @@ class Reach:
         ).fetchall()
         for epoch, sequence, pos, kind, names, schema, actions, text in statements:
             self._add(Place(epoch, sequence, pos), kind, set(names or ()), schema, actions, text)
+        self._schemas = {name.partition(".")[0] for name in self._shown}
 
     def beyond(self, schema: str | None, table: str, place: Place) -> str | None:
         """Return in words why a statement on a table may change others, too; None if it changes only this one."""
@@ -138,8 +139,7 @@ class Reach:
 
         Of a schema without any, nothing is known: tools keep tables of their own there, which they write by statements.
         """
-        schema = f"{name.partition('.')[0]}."
-        return name not in self._shown and any(one.startswith(schema) for one in self._shown)
+        return name not in self._shown and name.partition(".")[0] in self._schemas
 
     def _add(self, place: Place, kind: str, names: set[str], schema: str, actions: Sequence[str], text: str) -> None:
         """Take what a statement tells; statements come in the order of the log."""

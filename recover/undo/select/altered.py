@@ -247,20 +247,21 @@ class _Carried:
         self,
         before: Image | None,
         after: Image | None,
+        after_now: Image | None,
         undecoded: Sequence[str],
         way: Sequence[tuple[Statement, Alteration]],
     ) -> list[str]:
         """Return the columns that a change set to a value whose text after the statements is unknown.
 
-        Without this, a column that the new image of an UPDATE lacks would look unchanged.
+        Without this, a column that the new image of an UPDATE lacks would look unchanged. `after_now` is that image as
+        it is after the statements.
         """
         changed = {*undecoded}
         if before is not None and after is not None:
             changed |= {name for name in after if name not in before or after[name] != before[name]}
         for _, effect in way:
-            after = None if after is None else effect.row(after)
             changed = {effect.new_names[name] for name in changed if name in effect.new_names}
-        return sorted((changed & {*self.table.by_name}) - {*(after or ())})
+        return sorted((changed & {*self.table.by_name}) - {*(after_now or ())})
 
     def note_losses(
         self, before: Image | None, after: Image | None, way: Sequence[tuple[Statement, Alteration]]
@@ -360,7 +361,7 @@ class _Images:
             if is_chosen:
                 carried.note_losses(before, after, way)
             images = [None if one is None else carried.row(one, way) for one in (before, after)]
-            unknown = carried.untold(before, after, row[15] or (), way)
+            unknown = carried.untold(before, after, images[1], row[15] or (), way)
             keys = _keys(table, way, event_type, (key, key_after), images)
             if keys is None:
                 reason = (

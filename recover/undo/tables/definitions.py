@@ -85,10 +85,10 @@ class Definitions:
         history = history_of(log, source_id)
         events = history.evidence()
         of_statements = [event for event in events if not _is_observation(event[1])]
-        given = cls.of_evidence(history, [event for event in events if not _is_hole(event[1])], log.versions)
+        shown = [event for event in events if not _is_hole(event[1])]
+        given = cls.of_evidence(history, shown, log.versions)
         if log.snapshot is not None and log.snapshot.binlog_file is None:
             # Without a position, it is taken to be the newest if the statements of the log do not fit it.
-            shown = [event for event in events if not _is_hole(event[1])]
             applied = cls.of_evidence(history, shown, log.versions, needs_character_sets=False)
             given = cls.of_snapshot(log.snapshot).after(given, applied)
         given = given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
