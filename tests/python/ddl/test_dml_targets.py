@@ -1,8 +1,6 @@
 """The tables that a statement changes, as its text shows them."""
 
 import random
-import sys
-from types import FrameType
 
 import pyarrow as pa
 import pytest
@@ -13,6 +11,7 @@ from ingest.ddl.dml_targets import read_targets
 from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.verbs import is_plain_create
 from ingest.versions import Flavor
+from tests.support.work import calls_during
 
 FLAVORS: tuple[Flavor, ...] = ("mysql", "mariadb")
 
@@ -274,18 +273,7 @@ def test_hostile_text_takes_work_in_proportion_to_its_size(name: str) -> None:
 
 def calls_to_read(text: str) -> int:
     """Return the number of function calls that reading a text takes."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        read_targets(text, "shop")
-    finally:
-        sys.setprofile(None)
-    return calls
+    return calls_during(lambda: read_targets(text, "shop"))
 
 
 def test_no_text_raises_an_error() -> None:

@@ -1,8 +1,5 @@
 """Whether a statement calls a stored function, which may change any table."""
 
-import sys
-from types import FrameType
-
 import pymysql
 import pytest
 
@@ -13,6 +10,7 @@ from ingest.ddl.stored_calls import calls_stored_function
 from ingest.versions import Flavor, version_of
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.work import calls_during
 
 SERVERS: list[tuple[Flavor, tuple[int, ...]]] = [
     *(("mysql", version) for version in ((5, 6), (5, 7), (8, 0), (9, 7))),
@@ -136,18 +134,7 @@ def test_hostile_text_takes_work_in_proportion_to_its_size(name: str) -> None:
 
 def calls_to_read(text: str) -> int:
     """Return the number of function calls that reading a text takes."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        calls_stored_function(text, 0, "mysql", (9, 7))
-    finally:
-        sys.setprofile(None)
-    return calls
+    return calls_during(lambda: calls_stored_function(text, 0, "mysql", (9, 7)))
 
 
 @pytest.mark.parametrize("name", marked("mysql", "mysql56", "mariadb118"))

@@ -4,9 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ingest.binlog import open_binlog
-
-_FLAGS = 4 + 17
-_IN_USE = 1
+from tests.support.landing.binlogs import in_use
 
 
 def cut_inside_a_transaction(path: Path, *, is_in_use: bool = False) -> int:
@@ -21,8 +19,6 @@ def cut_inside_a_transaction(path: Path, *, is_in_use: bool = False) -> int:
     found = [row for batch in transactions for row in batch.to_pylist() if row["row_events"]][-1]
     events = [one for one in open_binlog(path).events() if found["start_pos"] <= one.position < found["end_pos"]]
     end = next(other.position for one, other in pairwise(events) if one.type_name.endswith("_ROWS"))
-    contents = bytearray(path.read_bytes()[:end])
-    if is_in_use:
-        contents[_FLAGS] |= _IN_USE
-    path.write_bytes(contents)
+    contents = path.read_bytes()[:end]
+    path.write_bytes(in_use(contents) if is_in_use else contents)
     return int(found["start_pos"])
