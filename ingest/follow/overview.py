@@ -155,7 +155,7 @@ def status(source_id: str | None = None, home: Path | None = None) -> list[Sourc
     known = sorted({row["source_id"] for rows in tables.values() for row in rows})
     if source_id is not None and source_id not in known:
         raise unknown_source(source_id, known, home)
-    quarantined, broken = _quarantined(home), broken_off(home)
+    quarantined, broken = _quarantined(home), broken_off(home, tables[SEGMENTS.name])
     return [
         _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()), broken, home)
         for name in known
