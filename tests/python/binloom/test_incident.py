@@ -95,6 +95,13 @@ def test_more_rows_than_are_shown_are_told(tmp_path: Path) -> None:
     assert "4 statements that defined, altered, emptied or dropped tables in this time" in page.texts
 
 
+def test_more_transactions_than_are_listed_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binloom.answers.incident._LISTED", 10)
+    path = tmp_path / "incident.html"
+    assert binloom_here("incident", "--table", "shop.*", *FILES, "-o", path).returncode == 0
+    assert re.search(r"These are the first 10 transactions, with [0-9]+ of 397 changed rows\.", Page(path).text)
+
+
 def test_statements_that_are_not_shown_are_told() -> None:
     listed = _environment().get_template("parts.html").module
     at = datetime(2026, 11, 28, tzinfo=UTC)
