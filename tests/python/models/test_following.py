@@ -24,6 +24,12 @@ PURGED = Gap(0, "b.000002", 900, "u:1-5", 0, "b.000005", 4, "u:1-9", "u:6-9", "p
 NODES = ["stg_binlog__sources", "servers", "stg_binlog__stream_gaps", "stream_gaps", "stg_binlog__schema_snapshots"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def read_by_them(raw: RawTables, dbt: Dbt) -> None:
+    """Make what NODES read, without its tests."""
+    assert set(dbt("run", "--select", "+stream_gaps").values()) == {"success"}
+
+
 def test_a_gap_fails_until_it_is_accepted_and_warns_from_then_on(
     raw: RawTables, dbt: Dbt, spark: Any, home: Path
 ) -> None:
