@@ -2569,93 +2569,83 @@ WITH __dbt__cte__int_consecutive_files AS (
       epoch,
       binlog_file,
       is_same_epoch,
-      1 AS landed_step,
-      0 AS said_step,
       UNNEST(
-        FLATTEN(
-          LIST_TRANSFORM(
-            LIST_FILTER(
-              STR_SPLIT_REGEX(REGEXP_REPLACE(previous_gtids, '\s*,\s*', ',', 'g'), ','),
-              LAMBDA item : item <> ''
-            ),
-            LAMBDA item : CASE
-              WHEN item LIKE '%:%'
-              THEN LIST_REDUCE(
-                ARRAY_SLICE(
-                  STR_SPLIT_REGEX(item, ':'),
-                  2,
-                  (
-                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
-                  ) - 1
-                ),
-                LAMBDA known, part : CASE
-                  WHEN REGEXP_MATCHES(part, '^[0-9]')
-                  THEN {'tag': known.tag, 'intervals': known.intervals || [
-                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
-                  ]}
-                  ELSE {'tag': part || ':', 'intervals': known.intervals}
-                END,
-                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
-              ).intervals
-              ELSE [
-                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
-                  WHEN item LIKE '% to %'
-                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
-                  ELSE TRY_CAST(1 AS BIGINT)
-                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
-              ]
-            END
-          )
-        ) || COALESCE(skipped, []) || COALESCE(landed, [])
-      ) AS one
-    FROM consecutive_files
-    WHERE
-      is_compared
-    UNION ALL
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      0 AS landed_step,
-      1 AS said_step,
-      UNNEST(
-        FLATTEN(
-          LIST_TRANSFORM(
-            LIST_FILTER(
-              STR_SPLIT_REGEX(REGEXP_REPLACE(following.previous_gtids, '\s*,\s*', ',', 'g'), ','),
-              LAMBDA item : item <> ''
-            ),
-            LAMBDA item : CASE
-              WHEN item LIKE '%:%'
-              THEN LIST_REDUCE(
-                ARRAY_SLICE(
-                  STR_SPLIT_REGEX(item, ':'),
-                  2,
-                  (
-                    2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
-                  ) - 1
-                ),
-                LAMBDA known, part : CASE
-                  WHEN REGEXP_MATCHES(part, '^[0-9]')
-                  THEN {'tag': known.tag, 'intervals': known.intervals || [
-                    {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
-                  ]}
-                  ELSE {'tag': part || ':', 'intervals': known.intervals}
-                END,
-                {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
-              ).intervals
-              ELSE [
-                {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
-                  WHEN item LIKE '% to %'
-                  THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
-                  ELSE TRY_CAST(1 AS BIGINT)
-                END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
-              ]
-            END
-          )
+        LIST_TRANSFORM(
+          FLATTEN(
+            LIST_TRANSFORM(
+              LIST_FILTER(
+                STR_SPLIT_REGEX(REGEXP_REPLACE(previous_gtids, '\s*,\s*', ',', 'g'), ','),
+                LAMBDA item : item <> ''
+              ),
+              LAMBDA item : CASE
+                WHEN item LIKE '%:%'
+                THEN LIST_REDUCE(
+                  ARRAY_SLICE(
+                    STR_SPLIT_REGEX(item, ':'),
+                    2,
+                    (
+                      2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                    ) - 1
+                  ),
+                  LAMBDA known, part : CASE
+                    WHEN REGEXP_MATCHES(part, '^[0-9]')
+                    THEN {'tag': known.tag, 'intervals': known.intervals || [
+                      {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                    ]}
+                    ELSE {'tag': part || ':', 'intervals': known.intervals}
+                  END,
+                  {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+                ).intervals
+                ELSE [
+                  {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                    WHEN item LIKE '% to %'
+                    THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                    ELSE TRY_CAST(1 AS BIGINT)
+                  END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+                ]
+              END
+            )
+          ) || COALESCE(skipped, []) || COALESCE(landed, []),
+          LAMBDA one : {'stem': one.stem, 'low': one.low, 'high': one.high, 'landed': 1, 'said': 0}
+        ) || LIST_TRANSFORM(
+          FLATTEN(
+            LIST_TRANSFORM(
+              LIST_FILTER(
+                STR_SPLIT_REGEX(REGEXP_REPLACE(following.previous_gtids, '\s*,\s*', ',', 'g'), ','),
+                LAMBDA item : item <> ''
+              ),
+              LAMBDA item : CASE
+                WHEN item LIKE '%:%'
+                THEN LIST_REDUCE(
+                  ARRAY_SLICE(
+                    STR_SPLIT_REGEX(item, ':'),
+                    2,
+                    (
+                      2 + CAST(ARRAY_LENGTH(STR_SPLIT_REGEX(item, ':')) AS BIGINT)
+                    ) - 1
+                  ),
+                  LAMBDA known, part : CASE
+                    WHEN REGEXP_MATCHES(part, '^[0-9]')
+                    THEN {'tag': known.tag, 'intervals': known.intervals || [
+                      {'stem': SPLIT_PART(item, ':', 1) || ':' || known.tag, 'low': TRY_CAST(SPLIT_PART(part, '-', 1) AS BIGINT), 'high': TRY_CAST(SPLIT_PART(part, '-', -1) AS BIGINT)}
+                    ]}
+                    ELSE {'tag': part || ':', 'intervals': known.intervals}
+                  END,
+                  {'tag': '', 'intervals': TRY_CAST([] AS STRUCT(stem TEXT, low BIGINT, high BIGINT)[])}
+                ).intervals
+                ELSE [
+                  {'stem': REGEXP_EXTRACT(item, '^([0-9]+-[0-9]+-)', 1), 'low': CASE
+                    WHEN item LIKE '% to %'
+                    THEN TRY_CAST(REGEXP_EXTRACT(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) AS BIGINT)
+                    ELSE TRY_CAST(1 AS BIGINT)
+                  END, 'high': TRY_CAST(SPLIT_PART(item, '-', -1) AS BIGINT)}
+                ]
+              END
+            )
+          ),
+          LAMBDA one : {'stem': one.stem, 'low': one.low, 'high': one.high, 'landed': 0, 'said': 1}
         )
-      ) AS one
+      ) AS side
     FROM consecutive_files
     WHERE
       is_compared
@@ -2665,21 +2655,12 @@ WITH __dbt__cte__int_consecutive_files AS (
       epoch,
       binlog_file,
       is_same_epoch,
-      one.stem,
-      one.low AS number,
-      landed_step,
-      said_step
-    FROM sides
-    UNION ALL
-    SELECT
-      source_id,
-      epoch,
-      binlog_file,
-      is_same_epoch,
-      one.stem,
-      one.high + 1 AS number,
-      -landed_step AS landed_step,
-      -said_step AS said_step
+      UNNEST(
+        [
+          {'stem': side.stem, 'number': side.low, 'landed': side.landed, 'said': side.said},
+          {'stem': side.stem, 'number': side.high + 1, 'landed': -side.landed, 'said': -side.said}
+        ]
+      ) AS step
     FROM sides
   ), summed_steps AS (
     SELECT
@@ -2687,20 +2668,20 @@ WITH __dbt__cte__int_consecutive_files AS (
       epoch,
       binlog_file,
       is_same_epoch,
-      stem,
-      number,
-      SUM(landed_step) AS landed_step,
-      SUM(said_step) AS said_step,
-      BOOL_OR(CAST(landed_step <> 0 AS BOOLEAN)) AS is_of_landed,
-      BOOL_OR(CAST(said_step <> 0 AS BOOLEAN)) AS is_of_said
+      step.stem,
+      step.number,
+      SUM(step.landed) AS landed_step,
+      SUM(step.said) AS said_step,
+      BOOL_OR(CAST(step.landed <> 0 AS BOOLEAN)) AS is_of_landed,
+      BOOL_OR(CAST(step.said <> 0 AS BOOLEAN)) AS is_of_said
     FROM steps
     GROUP BY
       source_id,
       epoch,
       binlog_file,
       is_same_epoch,
-      stem,
-      number
+      step.stem,
+      step.number
   ), stretches AS (
     SELECT
       source_id,

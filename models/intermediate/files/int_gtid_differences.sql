@@ -8,6 +8,7 @@ consecutive_files as (
 
 ),
 
+-- Both sides in one reading of the files: Spark plans and runs each reference to them anew.
 sides as (
 
     select
@@ -15,24 +16,20 @@ sides as (
         epoch,
         binlog_file,
         is_same_epoch,
-        1 as landed_step,
-        0 as said_step,
         explode(
-            concat({{ gtid_intervals('previous_gtids') }}, coalesce(skipped, array()), coalesce(landed, array()))
-        ) as one
-    from consecutive_files
-    where is_compared
-
-    union all
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        is_same_epoch,
-        0 as landed_step,
-        1 as said_step,
-        explode({{ gtid_intervals('following.previous_gtids') }}) as one
+            concat(
+                transform(
+                    concat(
+                        {{ gtid_intervals('previous_gtids') }}, coalesce(skipped, array()), coalesce(landed, array())
+                    ),
+                    one -> named_struct('stem', one.stem, 'low', one.low, 'high', one.high, 'landed', 1, 'said', 0)
+                ),
+                transform(
+                    {{ gtid_intervals('following.previous_gtids') }},
+                    one -> named_struct('stem', one.stem, 'low', one.low, 'high', one.high, 'landed', 0, 'said', 1)
+                )
+            )
+        ) as side
     from consecutive_files
     where is_compared
 
@@ -45,23 +42,22 @@ steps as (
         epoch,
         binlog_file,
         is_same_epoch,
-        one.stem,
-        one.low as number,
-        landed_step,
-        said_step
-    from sides
-
-    union all
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        is_same_epoch,
-        one.stem,
-        one.high + 1 as number,
-        -landed_step as landed_step,
-        -said_step as said_step
+        explode(
+            array(
+                named_struct(
+                    'stem', side.stem,
+                    'number', side.low,
+                    'landed', side.landed,
+                    'said', side.said
+                ),
+                named_struct(
+                    'stem', side.stem,
+                    'number', side.high + 1,
+                    'landed', -side.landed,
+                    'said', -side.said
+                )
+            )
+        ) as step
     from sides
 
 ),
@@ -73,20 +69,20 @@ summed_steps as (
         epoch,
         binlog_file,
         is_same_epoch,
-        stem,
-        number,
-        sum(landed_step) as landed_step,
-        sum(said_step) as said_step,
-        bool_or(landed_step != 0) as is_of_landed,
-        bool_or(said_step != 0) as is_of_said
+        step.stem,
+        step.number,
+        sum(step.landed) as landed_step,
+        sum(step.said) as said_step,
+        bool_or(step.landed != 0) as is_of_landed,
+        bool_or(step.said != 0) as is_of_said
     from steps
     group by
         source_id,
         epoch,
         binlog_file,
         is_same_epoch,
-        stem,
-        number
+        step.stem,
+        step.number
 
 ),
 
