@@ -45,7 +45,12 @@ OPTIONS: Final[dict[str, Any]] = {
     "gtids": _several("--gtid", "SET", "Only transactions with these GTIDs, such as uuid:1-5 or 0-1-7."),
     "transactions": _several("--transaction", "ID", "Only this transaction: a GTID, FILE:POSITION or transaction_id."),
     "change_ids": _several("--change-id", "ID", "Only this row change, by its change_id."),
-    "threads": _one("--thread", "N", "Only this connection. May be repeated.", list[int]),
+    "threads": _one(
+        "--thread",
+        "N",
+        "Only this connection id; a server counts from 1 again when it starts. May be repeated.",
+        list[int],
+    ),
     "files": _several("--file", "NAME", "Only changes in this binlog file."),
     "from_pos": _one("--from-pos", "N", "Only events from this position of the file on.", int, min=0),
     "to_pos": _one("--to-pos", "N", "Only events before this position of the file.", int, min=0),

@@ -44,7 +44,7 @@ class Filtering(BaseModel):
     gtid: Texts = Field(None, description="GTIDs, or ranges of them.")
     transaction: Texts = Field(None, description="Transactions: transaction_id, a GTID, or FILE:POSITION.")
     change_id: Texts = Field(None, description="Single changes, by change_id.")
-    thread: Numbers = Field(None, description="Connections that wrote the changes.")
+    thread: Numbers = Field(None, description="Ids of connections that wrote the changes.")
     file: Texts = Field(None, description="Names of binlog files in the log.")
     from_pos: int | None = Field(None, ge=0, description="From this position of the one file.")
     to_pos: int | None = Field(None, ge=0, description="Before this position of the one file.")

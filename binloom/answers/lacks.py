@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from binloom.answers.connections import reused_ids
 from ingest.words import counted, subject
 from recover.notes import Kind, Note
 from recover.selection.condition import Selection
@@ -97,11 +98,12 @@ def of_selection(log: Log, selection: Selection, *, is_explained: bool) -> Itera
 
 
 def doubts(log: Log, selection: Selection) -> Iterator[Note]:
-    """Yield which of the filtered columns are masked or have other types, and which sources have lost older files."""
+    """Yield what filters mean other than a person may expect, and which sources have lost older files."""
     filters = selection.filters
     if (sentence := masks_in_filters(log, filters)) is not None:
         yield Note(sentence, Kind.MASKED)
     yield from map(Note, selection.notes)
+    yield from reused_ids(log, selection)
     yield from beginning(log, filters.sources, filters.since)
 
 

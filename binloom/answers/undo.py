@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from binloom.answers import lacks
 from binloom.answers.answer import NoteList
+from binloom.answers.connections import reused_ids
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import NOTHING_GIVEN
 from ingest.errors import UsageError
@@ -109,7 +110,7 @@ def planned_undo(
     for option, is_given in of_whole.items():
         if rows_only and is_given:
             raise UsageError(f"{option} needs whole transactions.", hint="Leave out --rows-only.")
-    heard = NoteList()
+    heard = NoteList(reused_ids(log, log.select(filters)))
     with planned(
         log,
         filters,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _TABLES: Final = """
 create schema binloom;
 create schema binloom_staging;
+create table binloom.binlog_files (
+    source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, created_at timestamptz
+);
 create table bindings (
     number integer, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, schema_name varchar,
     table_name varchar, table_map_id varchar, first_pos bigint, end_pos bigint, table_version_id varchar,

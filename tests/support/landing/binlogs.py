@@ -17,6 +17,8 @@ SHOP_MARIADB = SAMPLES / "shop-mariadb"
 MAGIC = 4
 IN_USE = 0x1
 _FLAGS_AT = MAGIC + 17
+# After the header of the event, the version of the format and that of the server.
+_STARTED_AT = 19 + 2 + 50
 
 
 def transaction_ends(path: Path) -> list[int]:
@@ -40,10 +42,19 @@ def created_at(data: bytes, timestamp: int) -> bytes:
     return _with_head(data, timestamp=timestamp)
 
 
-def _with_head(data: bytes, timestamp: int | None = None, server_id: int | None = None) -> bytes:
+def begun_at(data: bytes, timestamp: int) -> bytes:
+    """Return the file as a server begins it at its start: its format description event tells when."""
+    return _with_head(data, start=timestamp)
+
+
+def _with_head(
+    data: bytes, timestamp: int | None = None, server_id: int | None = None, start: int | None = None
+) -> bytes:
     old_timestamp, kind, old_id, size = struct.unpack_from("<IBII", data, MAGIC)
     event = bytearray(data[MAGIC : MAGIC + size])
     struct.pack_into("<IBI", event, 0, timestamp if timestamp is not None else old_timestamp, kind, server_id or old_id)
+    if start is not None:
+        struct.pack_into("<I", event, _STARTED_AT, start)
     flags = struct.unpack_from("<H", event, 17)[0]
     # The checksum is computed with the flag cleared.
     struct.pack_into("<H", event, 17, flags & ~IN_USE)
