@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -68,6 +69,19 @@ def test_it_serves_until_ctrl_c_and_logs_nothing(tmp_path: Path) -> None:
         assert all(line.startswith("binloom: ") for line in problems.splitlines()), problems
         assert "1042" not in problems and address[3] not in problems and "GET" not in problems
     assert [*tmp_path.glob("binloom-*")] == []
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_program_gets_pages_as_the_guide_tells(tmp_path: Path) -> None:
+    guide = (PROJECT / "docs" / "ui.md").read_text().partition("## Get pages with a program")[2]
+    first, *commands = re.findall(r"^\$ (.+)$", guide, re.MULTILINE)
+    assert first.startswith("address=") and len(commands) == 5
+    with served("--no-browser") as process:
+        script = "\n".join(["set -e", f"address='{address_of(process)[0].strip()}'", *commands])
+        subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True, timeout=PATIENCE_SECONDS)
+    assert "shop.orders" in (tmp_path / "page.html").read_text()
+    assert (tmp_path / "orders.csv").read_text().startswith("id,customer_id,")
+    assert (tmp_path / "cookies").stat().st_mode & 0o077 == 0
 
 
 def test_a_browser_gets_the_address_in_a_file_that_nobody_else_can_read(tmp_path: Path) -> None:
