@@ -170,12 +170,14 @@ def _on_script(plan: Plan) -> Iterator[Note]:
     selected = counted(plan.selected.transactions, "transaction")
     if plan.selected.is_whole and plan.selected.filtered < plan.selected.changes and not plan.added:
         whole = "their whole transactions have" if plan.selected.transactions > 1 else "the whole transaction has"
+        verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
         yield Note(
             f"the filters select {counted(plan.selected.filtered, 'row change')}; {whole}"
-            f" {plan.selected.changes:,}, and the {plan.options.direction.value} is of all of them."
-            " --rows-only is for the selected row changes alone."
+            f" {plan.selected.changes:,}, and the {plan.options.direction.value} {verb} all of them."
+            f" With --rows-only it {verb} only the selected row changes."
         )
-    yield Note(f"{plan.options.direction.value} of {selected}: {counts or 'no statement'}; proved.")
+    if counts:
+        yield Note(f"the {plan.options.direction.value} of {selected} is proved: {counts}.")
     if plan.disjoint:
         yield Note(
             f"later transactions changed other columns of {plan.disjoint:,} of these rows; the script keeps these"
@@ -183,13 +185,16 @@ def _on_script(plan: Plan) -> Iterator[Note]:
         )
     if plan.added:
         shown = ", ".join(plan.added[:_TRANSACTIONS_SHOWN]) + (", …" if len(plan.added) > _TRANSACTIONS_SHOWN else "")
-        yield Note(f"of these, {counted(len(plan.added), 'transaction')} changed the same rows later: {shown}.")
+        yield Note(f"{len(plan.added):,} of these transactions changed the same rows later: {shown}.")
     for (table, kind), count in plan.synthesized.items():
-        yield Note(f"synthesized: {kind} of {counted(count, 'row')} of {table} by a cascade, from images in the log.")
+        yield Note(
+            f"the log does not contain the {kind} of {counted(count, 'row')} of {table} by a cascade; it was computed"
+            " from earlier images of these rows."
+        )
     for table, baseline in plan.baselines.items():
         yield Note(f"values of {table} that images lack are {described_baseline(baseline)}.")
     for warning in plan.warnings:
-        yield Note(sentence(f"not in this script: {warning}"), Kind.UNCERTAIN)
+        yield Note(sentence(f"the script does not contain: {warning}"), Kind.UNCERTAIN)
     if plan.statements:
         return
     if _is_in_vain(plan):

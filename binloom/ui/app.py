@@ -68,7 +68,9 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
 
     def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
-        return _failed(Failure(status, "No such page", "There is no page at this address.", "The links above lead on."))
+        return _failed(
+            Failure(status, "No such page", "There is no page at this address.", "Use one of the links above.")
+        )
 
     routes = [Route(path, page(path, view), methods=["GET"]) for path, view in VIEWS.items()]
     return Starlette(routes=routes, exception_handlers={HTTPException: missing})

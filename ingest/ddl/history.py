@@ -36,6 +36,8 @@ class Observation:
         The snapshot.
     has_place
         Whether the snapshot has a position. Otherwise its place is an assumption.
+    origin
+        How the snapshot was made, as `schema_snapshots` has it.
     """
 
     tables: Mapping[TableId, Sequence[Mapping[str, Any]]]
@@ -43,6 +45,7 @@ class Observation:
     keys: Mapping[TableId, Sequence[Key]] | None = None
     snapshot_id: str = ""
     has_place: bool = True
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,8 @@ class _Snapshot:
 
     def observation(self) -> Observation:
         """Return what the snapshot shows."""
-        has_place = self.place(0) is not None
-        return Observation(self.tables, self.defaults, self.keys, self.row["snapshot_id"], has_place)
+        head, has_place = self.row, self.place(0) is not None
+        return Observation(self.tables, self.defaults, self.keys, head["snapshot_id"], has_place, head["origin"])
 
 
 class SchemaHistory:
@@ -129,8 +129,8 @@ class SchemaHistory:
         history = cls(SourceRecord(""))
         if snapshot is None:
             return history
-        row: dict[str, Any] = {"epoch": None, "taken_at": snapshot.taken_at, "snapshot_id": ""}
-        row |= {"binlog_file": snapshot.binlog_file, "binlog_pos": snapshot.binlog_pos}
+        row: dict[str, Any] = {"epoch": None, "snapshot_id": "", "taken_at": snapshot.taken_at}
+        row |= {name: getattr(snapshot, name) for name in ("origin", "binlog_file", "binlog_pos")}
         keys = keys_of(snapshot.keys, snapshot.foreign_keys)
         history._snapshots.append(_Snapshot(row, _by_table(snapshot.columns), snapshot.defaults, keys))
         return history

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_CERTAINTY: Final = {
+    "exact": "logged by the server",
+    "in_force": "known from a definition and the statements since",
+    "inferred": "inferred from a definition whose position is unknown or later",
+}
 _WITHOUT_CASCADES: Final = (
     "Leave out --with-cascades, and bring these rows back from a backup: `binloom restore` gives them from a dump and"
     " the log."
@@ -225,4 +230,4 @@ def _confidence(connection: "DuckDBPyConnection", selected: Selected) -> str:
         f"select distinct binding_confidence from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
         " order by 1"
     ).fetchall()
-    return ", ".join(row[0] or "unknown" for row in rows)
+    return "; ".join(_CERTAINTY.get(confidence, "of unknown certainty") for (confidence,) in rows)

@@ -105,7 +105,7 @@ class Inserts:
             yield "dates, times and bytes in JSON documents are written as texts: only --files has their types"
         yield "triggers of the table run"
         yield "run it with the mysql or mariadb client, without that client's option --force"
-        yield "the table must not have these rows; a table that can take them:"
+        yield "the table must exist without these rows; this statement creates one that can take them:"
         yield f"{definition(self.table)};"
 
     def _statement(self, row: Row, reader: StatementReader) -> str:

@@ -120,7 +120,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     but = f", but not all of them: {subject(staying, 'row', 'stays as it is', 'stay as they are')}" if staying else ""
     yield f"binloom {plan.options.direction.value}: {verb} {what}{but}"
     yield f"source: {selected.source_id}"
-    yield f"known up to: {heading.head}"
+    yield f"the log is known up to: {heading.head}"
     yield f"selection: {heading.selection or 'everything'}"
     if selected.rolled_back:
         yield f"left out, because they were rolled back: {', '.join(selected.rolled_back[:20])}"
@@ -132,14 +132,15 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"only these columns are set (--columns): {', '.join(sorted(plan.options.columns))}"
     if plan.added:
         dependents = subject(len(plan.added), "transaction", "depends", "depend")
-        yield f"{dependents} on it; taken back too: {', '.join(plan.added[:20])}"
+        yield f"{dependents} on it, and the script takes back these changes, too: {', '.join(plan.added[:20])}"
     for (table, kind), count in sorted(plan.counts.items()):
         if kind == "SELECT":
             yield f"rows of {table} that the server itself changes with their parents, and that are compared: {count}"
         else:
             yield f"{kind} {table}: {counted(count, 'row')}"
     for (table, change), count in plan.synthesized.items():
-        yield f"synthesized: {change} of {counted(count, 'row')} of {table} by a cascade, from images in the log"
+        rows = f"{counted(count, 'row')} of {table}"
+        yield f"computed from earlier images, because the log does not contain it: {change} of {rows} by a cascade"
     for table, baseline in plan.baselines.items():
         yield f"values of {table} that images lack: {described_baseline(baseline)}"
     yield f"rows that need no statement: {plan.done}"

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.selection.catalog import TableVersion
 
-_SNAPSHOT: Final = "the schema snapshot"
+_SNAPSHOTS: Final = {
+    "server": "the definitions that a server had",
+    "files": "the export of information_schema",
+    "ddl": "the file of CREATE statements",
+    "binlog": "statements in expired files",
+}
 _CREATING: Final = ("create_table", "create_like")
 _INDIFFERENT: Final = ("truncate_table", "drop_partition", "truncate_partition", "exchange_partition")
 """Actions after which a table has the same columns and keys."""
@@ -166,7 +171,7 @@ class Definitions:
         if snapshot.binlog_file is not None and snapshot.binlog_pos is not None:
             place = Place(epoch, sequence_of_file(snapshot.binlog_file), snapshot.binlog_pos)
         found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
-        return replace(found, origins=dict.fromkeys(found.tables, _SNAPSHOT))
+        return replace(found, origins=dict.fromkeys(found.tables, _SNAPSHOTS[snapshot.origin]))
 
     @classmethod
     def of_cluster(cls, source_id: str, cluster: Cluster) -> Self:
@@ -288,7 +293,7 @@ def _shown_later(events: "Iterable[tuple[Position, Event]]", name: TableName) ->
 
     for place, event in events:
         if isinstance(event, Observation) and name in event.tables:
-            return [(place, Observation({name: event.tables[name]}, event.defaults, event.keys))]
+            return [(place, Observation({name: event.tables[name]}, event.defaults, event.keys, origin=event.origin))]
         if isinstance(event, Action) and _may_redefine(event, name):
             return []
     return []
@@ -358,7 +363,7 @@ def _origins(
     since: dict[TableName, set[tuple[int, ...]]] = {}
     for place, event in events:
         if isinstance(event, Observation):
-            firsts |= dict.fromkeys(event.tables, _SNAPSHOT)
+            firsts |= dict.fromkeys(event.tables, _SNAPSHOTS.get(event.origin, "a schema snapshot"))
             since |= {name: set() for name in event.tables}
         elif isinstance(event, Action):
             name = (event.schema_name or "", event.table_name or "")

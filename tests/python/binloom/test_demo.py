@@ -138,7 +138,7 @@ def test_it_writes_sql_that_takes_the_damage_back(demo: "subprocess.CompletedPro
         assert f"binloom undo --source {source} " in demo.stdout and str(script) in demo.stdout
         assert script.read_text().count("\nUPDATE `shop`.`orders` SET ") == 52
     assert demo.stdout.count("shop.orders 1042: the row needs no statement: its former values were set again") == 2
-    assert demo.stdout.count("undo of 1 transaction: 52 UPDATE of shop.orders; proved.") == 2
+    assert demo.stdout.count("the undo of 1 transaction is proved: 52 UPDATE of shop.orders.") == 2
 
 
 def test_the_picture_of_the_readme_shows_its_report(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:

@@ -67,7 +67,7 @@ def test_it_shows_when_what_and_how_to_undo_it(damage: Path) -> None:
     assert page.loaded == [] and "script" not in page.tags and page.tags.count("svg") == 1
     assert page.tags.count("article") == 1 and page.text.count("UPDATE\n") >= 53
     assert re.search(r"1042\nstatus\nColumn\nBefore\nAfter\nstatus\nshipped\ncancelled\n9 other columns", page.text)
-    assert "undo of 1 transaction: 52 UPDATE of shop.orders; proved." in page.text
+    assert "the undo of 1 transaction is proved: 52 UPDATE of shop.orders." in page.text
     assert "UPDATE `shop`.`orders` SET `status` = 'packed' WHERE `id` = 1001" in page.text
     assert "binloom undo --transaction binlog.000002:20069 --files" in page.text
 

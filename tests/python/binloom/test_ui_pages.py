@@ -116,7 +116,7 @@ def test_a_transaction_leads_to_its_rows_and_its_undo(client: TestClient) -> Non
         re.search(r":76\nshop.orders\n1\n0\n1042", later.text)
         and "/row?table=shop.orders&key=1042&source=files" in later.links.values()
     )
-    assert "52 UPDATE of shop.orders; proved." in page(client, found.links["How to take it back"]).text
+    assert "is proved: 52 UPDATE of shop.orders." in page(client, found.links["How to take it back"]).text
 
 
 def test_a_row_through_time(client: TestClient) -> None:
@@ -145,7 +145,7 @@ def test_a_table_at_a_moment_and_its_files(client: TestClient) -> None:
 
 def test_an_undo_and_its_script(client: TestClient) -> None:
     found = page(client, f"/undo?transaction={DAMAGE}")
-    assert "There is a script" in found.text and re.search(r"shop.orders\nUPDATE\n52", found.text)
+    assert "The script takes these changes back" in found.text and re.search(r"shop.orders\nUPDATE\n52", found.text)
     assert "its former values were set again" in found.text
     done = binloom_here("undo", "--transaction", DAMAGE, *FILES)
     assert client.get(found.links["Download the script"]).text == done.stdout
@@ -156,7 +156,10 @@ def test_an_undo_and_its_script(client: TestClient) -> None:
 def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(client: TestClient) -> None:
     refused = "/undo?table=shop.orders&key=1042&type=INSERT"
     found = page(client, refused)
-    assert "There is no script as things are" in found.text and "Not all of it can be done." in found.text
+    assert (
+        "No script takes these changes back" in found.text
+        and "Not all selected changes can be taken back." in found.text
+    )
     later = [address for text, address in found.links.items() if address.startswith("/transaction?id=")]
     assert later and page(client, later[0])
     forced = page(client, f"{refused}&conflicts=with-dependents&rows-only=yes")
@@ -182,7 +185,7 @@ def test_rows_that_are_left_out_or_overwritten_are_told(client: TestClient) -> N
     assert len(names) == int(re.search(r"(\d+) row", text)[1]) > 0  # type: ignore[index]
     assert all(name.startswith("shop.orders ") for name in names)
     forced = page(client, f"{packed}force")
-    assert f"but for {len(names)} row" in forced.text and "overwritten" in forced.text
+    assert f"except for {len(names)} row" in forced.text and "overwritten" in forced.text
     assert "the script overwrites the later changes" in forced.text and "left as it is" not in forced.text
 
 

@@ -54,8 +54,31 @@ def test_a_script_is_reported_only_when_it_is_written(tmp_path: Path) -> None:
     assert "proved" not in full.stderr
     assert Path("/dev/full").is_char_device()
     done = binloom_here("undo", *options, *chosen, "--output", tmp_path / "undo.sql", home=tmp_path)
-    assert_sentence(done, 0, "UPDATE of shop.orders; proved")
+    assert_sentence(done, 0, "is proved: .* UPDATE of shop.orders")
     assert "UPDATE `shop`.`orders`" in (tmp_path / "undo.sql").read_text()
+
+
+def test_the_head_tells_in_words_how_names_and_definitions_are_known(tmp_path: Path) -> None:
+    shop = SAMPLES / "shop-mysql"
+    chosen = ("--transaction", "binlog.000002:20069", "--snapshot-dir", shop / "schema")
+    later = binloom_here("undo", "--files", shop / "binlog.000002", *chosen, home=tmp_path).stdout
+    assert "-- definition of shop.orders: from the export of information_schema\n" in later
+    # The export does not tell its position.
+    assert "-- column names: inferred from a definition whose position is unknown or later\n" in later
+    files = ("--files", shop / "binlog.000001", shop / "binlog.000002")
+    assert (
+        "-- column names: known from a definition and the statements since\n"
+        in binloom_here("undo", *files, *chosen, home=tmp_path).stdout
+    )
+
+
+def test_nothing_is_called_proved_where_there_is_no_statement(tmp_path: Path) -> None:
+    shop = SAMPLES / "shop-mysql"
+    options = ("--files", shop / "binlog.000001", shop / "binlog.000002", "--snapshot-dir", shop / "schema")
+    chosen = ("--table", "shop.orders", "--key", "1042", "--rows-only", "--skip-conflicts")
+    result = binloom_here("undo", *options, *chosen, home=tmp_path)
+    assert_sentence(result, 1, "nothing can be done: each row that would change is left out")
+    assert "proved" not in result.stderr
 
 
 def test_rows_that_are_left_out_are_told_by_reason_and_listed_in_a_file(tmp_path: Path) -> None:

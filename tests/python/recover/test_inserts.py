@@ -134,7 +134,7 @@ def test_the_statements_of_the_log_count_more_than_a_snapshot(log: Log) -> None:
     inserts = inserts_of(log, state_of_orders(log))
     assert inserts.origin.startswith("CREATE TABLE at binlog.000001:")
     other = with_snapshot_alone(log, log.snapshot)
-    assert inserts_of(other, state_of_orders(log)).origin == "the schema snapshot"
+    assert inserts_of(other, state_of_orders(log)).origin == "the export of information_schema"
 
 
 def test_a_moment_that_nothing_describes_is_refused(log: Log) -> None:
