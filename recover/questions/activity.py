@@ -43,8 +43,8 @@ _HOT_KEYS: Final = 1 << 16
 _NO_THREAD: Final = -1
 # A session may set its own time; a day is far longer than a transaction.
 _PLAUSIBLE: Final = 86_400_000_000
-# The time of the first event has no fraction of a second, so a shorter duration says nothing.
-_LONG: Final = 1.0
+# The time of the first event has no fraction of a second: a shorter duration says nothing, nor does its own fraction.
+_LONG: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +439,7 @@ class Activity:
             thread_id=facts["thread_id"],
             committed_at=facts["committed_at"],
             outcome=facts["outcome"],
-            seconds=None if duration < 0 else duration / 1_000_000,
+            seconds=None if duration < 0 else duration // 1_000_000,
             changes=changes,
             bytes=facts["end_pos"] - facts["start_pos"],
             tables=sorted(tables),

@@ -69,14 +69,17 @@ class Spike:
 
 @dataclass(frozen=True, slots=True)
 class TransactionSums:
-    """A transaction with its selected changes; `bytes` are those of the whole transaction in the log."""
+    """A transaction with its selected changes; `bytes` are those of the whole transaction in the log.
+
+    `seconds` are whole: the servers log the time of the first event without a fraction.
+    """
 
     transaction_id: str
     gtid: str | None
     thread_id: int | None
     committed_at: datetime | None
     outcome: str
-    seconds: float | None
+    seconds: int | None
     changes: int
     bytes: int
     tables: Sequence[str]
