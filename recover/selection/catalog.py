@@ -176,6 +176,13 @@ def _column(row: dict[str, Any]) -> Column:
     )
 
 
+NO_NAMES: Final = (
+    "The log has none: run `binloom ingest` and `binloom build`, or give other files with --files. `binloom status`"
+    " tells which files could not be landed."
+)
+"""What to do about a log without any names."""
+
+
 class UnknownNameError(UsageError):
     """A source, table, column, file or label does not exist."""
 
@@ -191,7 +198,7 @@ def unknown_name(finding: str, wanted: str, known: Iterable[str]) -> UnknownName
         shown = ", ".join(names[:10])
         hint = f"There are {shown}{f' and {len(names) - 10} more' if len(names) > 10 else ''}."
     else:
-        hint = "The log has none: run `binloom ingest` and `binloom build`, or give other files with --files."
+        hint = NO_NAMES
     return UnknownNameError(finding, hint=hint)
 
 

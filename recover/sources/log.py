@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
 from ingest.words import counted
-from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
+from recover.selection.catalog import NO_NAMES, TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.emptiness import names_what_may_be_skipped, why_nothing
 from recover.selection.filters import Filters
@@ -335,11 +335,18 @@ class Log:
         """
         try:
             found = select(filters, self.versions)
-        except UnknownNameError:
+        except UnknownNameError as error:
             self.assert_not_quarantined(filters)
-            self._assert_tables(filters)
-            raise
+            raise self.unknown(self._unknown_table(filters) or error) from None
         return self._narrowed(found) if found.keys else found
+
+    def unknown(self, error: UnknownNameError) -> UnknownNameError:
+        """Return the error for a name that is not in the log: of a part that could not be read, nobody knows."""
+        if not self.problems:
+            return error
+        near = None if error.hint == NO_NAMES else error.hint
+        finding = f"{error.message.removesuffix('.')} in what could be read of the log."
+        return UnknownNameError(finding, hint=near or self.problems[0].hint)
 
     def _narrowed(self, selection: Selection) -> Selection:
         """Return the same selection, of the files of a warehouse that may have its keys."""
@@ -389,12 +396,13 @@ class Log:
             " example an old CREATE TABLE with --ddl."
         )
 
-    def _assert_tables(self, filters: Filters) -> None:
-        """Report an unknown table with the names of all tables in the files, of which only some were decoded."""
+    def _unknown_table(self, filters: Filters) -> UnknownNameError | None:
+        """Return the error for an unknown table, with the names of all tables in the files: only some were decoded."""
         for pattern in filters.tables:
             only = Filters(schemas=filters.schemas, tables=(pattern,))
             if self.tables and not any(is_filtered_table(only, *table) for table in self.tables):
-                raise unknown_table(pattern, self.tables)
+                return unknown_table(pattern, self.tables)
+        return None
 
     def quarantined(self, filters: Filters) -> list[Quarantined]:
         """Return the rows in quarantine that filters of place, time, transaction and table would select."""

@@ -54,4 +54,4 @@ def find_table(log: Log, name: str, source_id: str | None = None) -> Table:
 def _unknown(log: Log, name: str, own: list[Table]) -> UnknownNameError:
     """Return the error for a table that no version has; the files may have its rows, without names."""
     log.assert_not_quarantined(Filters(tables=(name,)))
-    return unknown_table(name, log.tables or ((table.schema_name, table.table_name) for table in own))
+    return log.unknown(unknown_table(name, log.tables or ((table.schema_name, table.table_name) for table in own)))

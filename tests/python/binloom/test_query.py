@@ -374,3 +374,11 @@ def test_an_encrypted_file_is_to_be_read_from_its_server(command: tuple[str, ...
     told = result.stdout + result.stderr
     assert "The log contains no row changes" not in told and "Copy the file" not in told
     assert command != ("query",) or "What could be read of the log contains no row changes." in told
+
+
+@pytest.mark.parametrize("command", [("query", "--table", "shop.t"), ("state", "shop.t"), ("history", "shop.t", "1")])
+def test_a_table_may_be_in_the_part_of_a_log_that_cannot_be_read(command: tuple[str, ...]) -> None:
+    result = binloom_here(*command, "--files", FIXTURES / "encrypted" / "mariadb-10.5.binlog")
+    assert_sentence(result, 3, "is encrypted by its server from position 296 on")
+    assert "There is no table 'shop.t' in what could be read of the log. Stream it from the server" in result.stderr
+    assert "binloom ingest" not in result.stderr
