@@ -195,7 +195,7 @@ def _source_status(
         flavor=identity.get("flavor"),
         server_version=identity.get("server_version"),
         files=files,
-        segments=dict(Counter(state.status for state in states)),
+        segments=dict(Counter("broken_off" if state.key in broken else state.status for state in states)),
         row_events=sum(state.row_events or 0 for state in completed),
         transactions=sum(state.transactions or 0 for state in completed),
         last_landed_file=newest.binlog_file if newest else None,

@@ -157,7 +157,8 @@ def _assert_broken_off(home: Path, *, is_told: bool) -> None:
     status = binloom_here("status", home=home)
     assert status.returncode == 0, status.stderr
     assert ("A landing broke off" in status.stdout) is is_told
-    assert ("broken off" if is_told else "in progress") in status.stdout
+    state, other = ("broken off", "in progress") if is_told else ("in progress", "broken off")
+    assert f"1 {state}" in status.stdout and other not in status.stdout
     for question in (("query", "--table", "shop.nothing"), ("query", "--where", "x = 1"), ("history", "none", "1")):
         told = binloom_here(*question, home=home).stderr
         assert ("binloom: a landing of source shop broke off: 1 segment is missing. Run `binloom" in told) is is_told
