@@ -126,7 +126,7 @@ def summary(
     **selecting: Unpack[Selecting],
 ) -> Answer[dict[str, Any]]:
     """Return sums of the selected row changes, as `binloom query --by`; the rest is as for `changes`."""
-    log, filters, told = _selected(selecting)
+    log, filters, told = _selected(selecting, counts_all_rows=By(by) is By.TRANSACTION)
     return _limited(_with_notes(sums_of(log, filters, By(by), _one_more(limit)), told), limit)
 
 
@@ -167,7 +167,7 @@ def transactions(
     BinloomError
         As for `changes`.
     """
-    log, filters, told = _selected(selecting)
+    log, filters, told = _selected(selecting, counts_all_rows=True)
     return _with_notes(transactions_of(log, filters, top, Least(min_rows, min_bytes, min_seconds)), told)
 
 
@@ -399,9 +399,9 @@ def undo(
         return Undo(planned, told, opening.pop_all())
 
 
-def _selected(selecting: Selecting) -> tuple[Log, Filters, NoteList]:
+def _selected(selecting: Selecting, *, counts_all_rows: bool = False) -> tuple[Log, Filters, NoteList]:
     filters, told = _filters(selecting), NoteList()
-    return _open_log(_inputs(selecting), filters, told), filters, told
+    return _open_log(_inputs(selecting), filters, told, counts_all_rows=counts_all_rows), filters, told
 
 
 def _whole(where: Where, source: str | None, table: str) -> tuple[Log, NoteList]:

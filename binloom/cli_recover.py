@@ -60,7 +60,7 @@ def query(
 
     end_with_the_pipe()
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_log(filters, from_files, more_files, given, index_dir)
+    log = open_log(filters, from_files, more_files, given, index_dir, counts_all_rows=by is By.TRANSACTION)
     with problems_first(log):
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
@@ -263,7 +263,7 @@ def transactions(
 
     end_with_the_pipe()
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_log(filters, from_files, more_files, given, index_dir)
+    log = open_log(filters, from_files, more_files, given, index_dir, counts_all_rows=by is Unit.TRANSACTION)
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))

@@ -75,10 +75,11 @@ class Origin(TypedDict):
     home: Path | None
 
 
-def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored) -> Log:
+def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored, *, counts_all_rows: bool = False) -> Log:
     """Return a log with the row changes that filters select, and perhaps others.
 
-    Only these rows of files are decoded, and only these partitions of the warehouse are read.
+    Only these rows of files are decoded, and only these partitions of the warehouse are read. `counts_all_rows` is
+    whether the answer has the numbers of rows of whole transactions.
 
     Raises
     ------
@@ -88,7 +89,8 @@ def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored) -> Log:
     if inputs.files:
         named = binlogs(inputs.files, tell)
         found = origin(inputs, filters.sources, named, tell)
-        return _told(Log.of_files(named, filters, **found, index=inputs.index), tell)
+        log = Log.of_files(named, filters, **found, index=inputs.index, counts_all_rows=counts_all_rows)
+        return _told(log, tell)
     if is_cluster_target():
         return Log.of_cluster()
     try:

@@ -54,9 +54,12 @@ def open_log(
     more: Sequence[Path] | None,
     given: GivenDefinitions,
     index_dir: Path | None = None,
+    *,
+    counts_all_rows: bool = False,
 ) -> Log:
     """Return the log of the options with the row changes that filters select."""
-    return opening.open_log(indexed_inputs_of(files, more, given, index_dir), filters, say)
+    inputs = indexed_inputs_of(files, more, given, index_dir)
+    return opening.open_log(inputs, filters, say, counts_all_rows=counts_all_rows)
 
 
 def open_full_log(

@@ -46,6 +46,8 @@ class Decoding:
         with_facts: bool,
         spill: Path | None,
         indexed: IndexedFiles,
+        *,
+        counts_all_rows: bool = False,
     ) -> None:
         self.indexed = indexed
         self.connection = in_memory(spill)
@@ -56,6 +58,7 @@ class Decoding:
         self.failed: dict[str, int] = {}
         self.typed: set[str] = set()
         self._filters = filters
+        self._counts_all_rows = counts_all_rows
         self._source_id = source_id
         self._only = only
         self._names = TableNames(source_id)
@@ -149,8 +152,10 @@ class Decoding:
         from ingest.binlog import open_binlog
         from ingest.warehouse.landed import landed_batches
 
+        tables = self._table_filter(self._filters, self._only)
+        # The decoder counts only rows of the tables that it decodes.
         log = open_binlog(
-            file.path, hints=hints, tables=self._table_filter(self._filters, self._only), start=start, end=end
+            file.path, hints=hints, tables=None if self._counts_all_rows else tables, start=start, end=end
         )
         place = self._place(file)
         try:
@@ -158,7 +163,9 @@ class Decoding:
                 match kind:
                     case "table_maps":
                         for table_map in batch.to_pylist():
-                            self._bind(file, table_map)
+                            # Rows without a binding are left out.
+                            if tables.takes(table_map["schema_name"], table_map["table_name"]):
+                                self._bind(file, table_map)
                     case "row_events":
                         self._add_rows(batch, place)
                     case "transactions" if self.facts is None or file not in self.indexed:

@@ -96,6 +96,7 @@ def decode(
     index: Index | None = None,
     first: Filters | None = None,
     rest: "RestOf[DecodedFiles] | None" = None,
+    counts_all_rows: bool = False,
 ) -> DecodedFiles:
     """Decode the row changes of files that filters select.
 
@@ -124,6 +125,8 @@ def decode(
         With an index and `with_facts`, only some parts of indexed files are read, but with all of their rows: first
         those with a row that the filters `first` select. `rest` gets what was read then, and tells which other rows
         are needed.
+    counts_all_rows
+        Whether a transaction counts with its rows of all tables, also of those that filters exclude. That takes longer.
 
     Raises
     ------
@@ -138,7 +141,8 @@ def decode(
         while True:
             try:
                 return _decoded(
-                    files, sidecars, filters, source_id, snapshot, home, tables, with_facts, spill, first, rest
+                    *(files, sidecars, filters, source_id, snapshot, home, tables, with_facts, spill, first, rest),
+                    counts_all_rows=counts_all_rows,
                 )
             except SidecarFailedError as failed:
                 sidecars.drop(failed.file, failed.reason)
@@ -156,6 +160,8 @@ def _decoded(
     spill: Path | None,
     first: Filters | None,
     rest: "RestOf[DecodedFiles] | None",
+    *,
+    counts_all_rows: bool,
 ) -> DecodedFiles:
     scans = scans_of(files, sidecars)
     history = definitions_of_log(source_id, snapshot, home)
@@ -180,7 +186,8 @@ def _decoded(
         )
 
     def decoded() -> tuple[Decoding, "SchemaHints | None"]:
-        work = Decoding(filters, source_id, only, with_facts, spill, IndexedFiles(sidecars))
+        indexed = IndexedFiles(sidecars)
+        work = Decoding(filters, source_id, only, with_facts, spill, indexed, counts_all_rows=counts_all_rows)
         hints = history.hints(0)
         work.use(history, files)
         some = [file for file in files if not filters.files or file.name in filters.files]
@@ -196,7 +203,7 @@ def _decoded(
         work.connection.close()
         work, hints = decoded()
     connection, facts = work.connection, work.facts
-    if filters.schemas or filters.tables or tables:
+    if (filters.schemas or filters.tables or tables) and not counts_all_rows:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
             "update decoded_transactions set row_events = null, inserts = null, updates = null, deletes = null"

@@ -229,6 +229,7 @@ class Log:
         snapshot: "SchemaSnapshot | None" = None,
         home: Path | None = None,
         index: "Index | None" = None,
+        counts_all_rows: bool = False,
     ) -> "Log":
         """Return the row changes of binlog files that filters select, decoded now; see `recover.sources.files.decode`.
 
@@ -236,7 +237,15 @@ class Log:
         """
         from recover.sources.files import SOURCE, decode
 
-        found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home, index=index)
+        found = decode(
+            paths,
+            filters,
+            source_id=source_id or SOURCE,
+            snapshot=snapshot,
+            home=home,
+            index=index,
+            counts_all_rows=counts_all_rows,
+        )
         whole = partial(cls.of_files, paths, filters, source_id=source_id, snapshot=snapshot, home=home)
         return cls(
             found.connection,

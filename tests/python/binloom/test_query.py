@@ -376,6 +376,25 @@ def test_an_encrypted_file_is_to_be_read_from_its_server(command: tuple[str, ...
     assert command != ("query",) or "What could be read of the log contains no row changes." in told
 
 
+@pytest.mark.parametrize("question", [("query", "--by", "transaction"), ("transactions", "--min-rows", "1")])
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_transaction_counts_with_all_of_its_rows(question: tuple[str, ...], is_indexed: bool, tmp_path: Path) -> None:
+    """Also with those of other tables, which the answer does not need otherwise."""
+    files = [SHOP / name for name in ("binlog.000001", "binlog.000002")]
+    index = ("--index-dir", tmp_path) if is_indexed else ()
+    if is_indexed:
+        assert binloom_here("index", "--to", tmp_path, *files).returncode == 0
+
+    def counts(*filters: str) -> dict[str, int]:
+        found = binloom_here(*question, *filters, "--format", "json", *index, "--files", *files)
+        assert found.returncode == 0, found.stderr
+        rows = map(json.loads, found.stdout.splitlines())
+        return {row["transaction_id"]: row.get("changes_of_transaction", row.get("row_events")) for row in rows}
+
+    every, some = counts(), counts("--table", "shop.orders")
+    assert some == {name: every[name] for name in some} and len(some) < len(every)
+
+
 @pytest.mark.parametrize("command", [("query", "--table", "shop.t"), ("state", "shop.t"), ("history", "shop.t", "1")])
 def test_a_table_may_be_in_the_part_of_a_log_that_cannot_be_read(command: tuple[str, ...]) -> None:
     result = binloom_here(*command, "--files", FIXTURES / "encrypted" / "mariadb-10.5.binlog")
