@@ -104,7 +104,8 @@ class Filters:
             )
         if (self.from_pos is not None or self.to_pos is not None) and len(self.files) != 1:
             raise UsageError(
-                "A position is an offset in one binlog file.", hint="Give --file NAME with --from-pos and --to-pos."
+                "A position is an offset in one binlog file.",
+                hint="Give --file NAME with --from-pos and --to-pos, or only that file with --files.",
             )
         if self.from_pos is not None and self.to_pos is not None and self.from_pos >= self.to_pos:
             raise UsageError(

@@ -395,6 +395,15 @@ def test_a_transaction_counts_with_all_of_its_rows(question: tuple[str, ...], is
     assert some == {name: every[name] for name in some} and len(some) < len(every)
 
 
+def test_a_position_is_one_of_the_only_file() -> None:
+    first, second = (SHOP / name for name in ("binlog.000001", "binlog.000002"))
+    part = ("query", "--from-pos", "9000", "--to-pos", "11000", "--format", "json")
+    short = binloom_here(*part, "--files", first)
+    assert short.stdout and short.stdout == binloom_here(*part, "--file", first.name, "--files", first).stdout
+    refused = binloom_here(*part, "--files", first, second)
+    assert_sentence(refused, 2, "A position is an offset in one binlog file.", "or only that file with --files")
+
+
 @pytest.mark.parametrize("command", [("query", "--table", "shop.t"), ("state", "shop.t"), ("history", "shop.t", "1")])
 def test_a_table_may_be_in_the_part_of_a_log_that_cannot_be_read(command: tuple[str, ...]) -> None:
     result = binloom_here(*command, "--files", FIXTURES / "encrypted" / "mariadb-10.5.binlog")
