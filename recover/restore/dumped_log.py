@@ -120,6 +120,8 @@ def log_after(
         _assert_same_transactions(found, scan, dump, binlog_file, pos)
     elif not is_position_given:
         _assert_same_version(scan, dump, binlog_file)
+    # An array of texts holds 2 GiB at most, which a batch of rows with long texts exceeds.
+    found.connection.execute("set arrow_large_buffer_size = true")
     found.connection.execute(_TABLES)
     for name in sorted(dump.triggered):
         insert_row(found.connection, "binloom_staging.triggered_tables", SOURCE, *name)

@@ -7,7 +7,7 @@ rows are.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.sources.baselines.baseline_tables import BaselineTable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS_AT_ONCE: Final = 10_000
+_TEXT_AT_ONCE: Final = 1 << 26
 _OTHER_WAY: Final = "Restore the dump and the log on a scratch server."
 
 
@@ -91,7 +92,8 @@ class RestoredTable:
         for rows in self._unchanged():
             yield self._checked(rows), False
         for rows in self._followed():
-            yield self._checked(rows), self._has_typed_documents
+            for part in _parts(self._checked(rows)):
+                yield part, self._has_typed_documents
 
     def _checked(self, rows: "pa.Table") -> "pa.Table":
         for lost in self._lost:
@@ -217,7 +219,7 @@ class RestoredTable:
 
         rows = self._state.rows()
         schema = pa.schema([(name, pa.string()) for name in self.columns])
-        while part := list(islice(rows, _ROWS_AT_ONCE)):
+        while part := _some(rows):
             for row in part:
                 self._assert_known(row)
             yield pa.table({name: [row.values[name] for row in part] for name in self.columns}, schema=schema)
@@ -241,6 +243,30 @@ class RestoredTable:
         raise RestoreRefusedError(
             f"The row {key} of {self.table.text} is not known exactly: {reason}.", hint=_OTHER_WAY
         )
+
+
+def _some(rows: Iterator[Row]) -> list[Row]:
+    """Take the next rows, none at the end."""
+    found, size = list[Row](), 0
+    for row in islice(rows, _ROWS_AT_ONCE):
+        found.append(row)
+        size += sum(len(value) for value in row.values.values() if value is not None)
+        if size >= _TEXT_AT_ONCE:
+            break
+    return found
+
+
+def _parts(rows: "pa.Table") -> "Iterator[pa.Table]":
+    """Yield rows in parts that fit into small arrays, also as the literals of SQL, which are twice as long."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    sizes = np.zeros(rows.num_rows, dtype=np.int64)
+    for column in rows.columns:
+        sizes += np.asarray(pc.fill_null(pc.binary_length(column), 0))
+    ends = np.flatnonzero(np.diff(np.cumsum(sizes) // _TEXT_AT_ONCE)) + 1
+    for first, end in pairwise([0, *ends.tolist(), rows.num_rows]):
+        yield rows.slice(first, end - first)
 
 
 def restored_table(

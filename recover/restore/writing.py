@@ -110,7 +110,9 @@ def _joined(lines: "pa.Array", head: str) -> Iterator[tuple[int, str]]:
 
     parts = np.cumsum(pc.binary_length(lines).to_numpy()) // _BYTES_OF_STATEMENT
     starts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(lines)]
-    rows = pc.binary_join(pa.ListArray.from_arrays(pa.array(starts, pa.int32()), lines), ",\n")
+    # Arrow joins no texts of large arrays. The rows are few enough for another one.
+    lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), lines.cast(pa.string()))
+    rows = pc.binary_join(lists, ",\n")
     for (first, end), text in zip(pairwise(starts), rows, strict=True):
         yield end - first, f"{head}\n{text};"
 
