@@ -102,6 +102,8 @@ TAKES_ROWS: Final = ("drop_table", "drop_database", "truncate_table", "drop_part
 
 KEEPS_NO_ROWS: Final = "engine blackhole"
 """Detail of an action that gives a table an engine that logs rows, and keeps none."""
+LOSES_ROWS_AT_START: Final = "engine memory"
+"""Detail of an action that gives a table an engine that has no rows after each start of the server."""
 HOLDS_ROWS_OF_OTHERS: Final = "engine merge"
 """Detail of an action that gives a table an engine with which it has the rows of other tables."""
 ROWS_ARE_IN_ANOTHER: Final = "in the union of another table"

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ingest.ddl.actions import HOLDS_ROWS_OF_OTHERS, KEEPS_NO_ROWS, ROWS_ARE_IN_ANOTHER, Action
+from ingest.ddl.actions import HOLDS_ROWS_OF_OTHERS, KEEPS_NO_ROWS, LOSES_ROWS_AT_START, ROWS_ARE_IN_ANOTHER, Action
 from ingest.ddl.names import Names
 from ingest.ddl.tokens import Cursor
 
 _ENGINES: Final = {
     "BLACKHOLE": KEEPS_NO_ROWS,
+    "MEMORY": LOSES_ROWS_AT_START,
+    "HEAP": LOSES_ROWS_AT_START,
     "MERGE": HOLDS_ROWS_OF_OTHERS,
     "MRG_MYISAM": HOLDS_ROWS_OF_OTHERS,
 }
@@ -57,7 +59,8 @@ def hiding_options(options: Sequence[Action]) -> list[Action]:
     engine = next((one.detail for one in reversed(options) if (one.detail or "").startswith("engine")), None)
     if engine == HOLDS_ROWS_OF_OTHERS:
         return [one for one in options if one.detail in (engine, ROWS_ARE_IN_ANOTHER)]
-    return [one for one in options if one.detail == engine == KEEPS_NO_ROWS and one.action == "other"]
+    has_other_rows = engine in (KEEPS_NO_ROWS, LOSES_ROWS_AT_START)
+    return [one for one in options if has_other_rows and one.detail == engine and one.action == "other"]
 
 
 def _tables(cursor: Cursor, names: Names) -> list[tuple[str | None, str]]:

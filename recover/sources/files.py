@@ -263,6 +263,21 @@ def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     return files
 
 
+def only_name(files: Iterable[Path | str]) -> tuple[str, ...]:
+    """Return the name of the one binlog file that is named; nothing if there are others, or may be, as in an archive.
+
+    A position then needs no other name of its file.
+    """
+    from ingest.sources.files.compressed import without_suffix
+    from ingest.sources.files.directory import binlog_path
+
+    (one, *others) = [*files] or [""]
+    if others or not isinstance(one, Path):
+        return ()
+    name = without_suffix(one.name)
+    return () if binlog_path(Path(name)).sequence is None else (name,)
+
+
 def _is_copy(one: "LogPath", other: "LogPath") -> bool:
     """Return whether two files have the same size and the same head, which tells server and time; also compressed."""
     from ingest.binlog.byte_files import size_of

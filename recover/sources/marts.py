@@ -39,6 +39,8 @@ DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
 """The steps of their DDL statements."""
 MASKED_SOURCES: Final = ("binloom_staging", "masked_sources")
 """The sources of which rows are masked; the texts of their statements are masked, too."""
+SERVER_STARTS: Final = ("binloom_staging", "server_starts")
+"""The files with which a server began when it was started: only these have the time of their creation."""
 _LANDED: Final = {STATEMENTS: "statements", DDL_ACTIONS: "ddl_actions"}
 BASELINES: Final = (MART_SCHEMA, "baselines")
 BASELINE_ROWS: Final = (MART_SCHEMA, "baseline_rows")
@@ -222,6 +224,17 @@ def _masked_sources(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     return f"select distinct source_id from ({landed}) where masked_columns is not null"
 
 
+def _server_starts(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    """Return a query of the files with which a server was started. The file of a relay log has the time of its own."""
+    try:
+        landed = _rows_of(kept.raw_table("binlog_files"))
+    except FileNotFoundError:
+        landed = """select null::varchar as source_id, null::integer as epoch, null::bigint as file_sequence,
+            null::varchar as binlog_file, null::timestamptz as created_at, null::boolean as is_relay_log where false"""
+    return f"""select distinct source_id, epoch, file_sequence, binlog_file
+        from ({landed}) where created_at is not null and not is_relay_log"""
+
+
 def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     """Return a query of the tables of baselines."""
     try:
@@ -344,6 +357,7 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
 _QUERIES: Final = {
     **dict.fromkeys(_LANDED, _landed),
     MASKED_SOURCES: _masked_sources,
+    SERVER_STARTS: _server_starts,
     BASELINES: _baselines,
     BASELINE_ROWS: _baseline_rows,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.copies import Copies
 from recover.sources.landed_marts import STATEMENTS
-from recover.sources.marts import MASKED_SOURCES
+from recover.sources.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline.events import Table
 from recover.timeline.history import WHOLE_NUMBER, key_of
 from recover.timeline.table_log import MARTS
@@ -21,7 +21,8 @@ _TRANSACTION_COLUMNS: Final = (
     *("committed_at", "outcome", "xa_xid", "xa_end_transaction_id"),
 )
 _SELECTED_APART: Final = (
-    *("row_changes", "transactions", "table_versions", "quarantined_row_events", "masked_sources"),
+    *("row_changes", "transactions", "table_versions", "quarantined_row_events", MASKED_SOURCES[1]),
+    SERVER_STARTS[1],
 )
 # The engines measure the distance of texts beyond ASCII differently; DuckDB chooses among these.
 _NEAREST: Final = 20
@@ -86,6 +87,11 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     masked = exp.select("source_id").distinct().from_("binlog_raw.table_maps")
     masked = masked.where(of_source, exp.column("masked_columns").is_(exp.null()).not_())
     copies.add_rows(masked, MASKED_SOURCES[1], schema=MASKED_SOURCES[0])
+    starts = (
+        exp.select("source_id", "epoch", "file_sequence", "binlog_file").distinct().from_("binlog_raw.binlog_files")
+    )
+    starts = starts.where(of_source, "created_at is not null", "not is_relay_log")
+    copies.add_rows(starts, SERVER_STARTS[1], schema=SERVER_STARTS[0])
     # One row for each transaction, with what its events have in common; one for each event without a transaction.
     common = ("source_id", "epoch", "file_sequence", "binlog_file", "transaction_pos", "schema_name", "table_name")
     quarantined = exp.select(*common, "min(start_pos) as start_pos").from_("binloom.quarantined_row_events")

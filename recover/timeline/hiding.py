@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ingest.ddl.actions import HOLDS_ROWS_OF_OTHERS, KEEPS_NO_ROWS, ROWS_ARE_IN_ANOTHER
+from ingest.ddl.actions import ROWS_ARE_IN_ANOTHER
+from recover.timeline.engines import HIDING, OTHERS, Turn
 from recover.timeline.events import Effect, Hiding, Place, TableEvent
 
 _MEMBER: Final = f"other {ROWS_ARE_IN_ANOTHER}"
-_ENGINES: Final = {f"other {KEEPS_NO_ROWS}": "BLACKHOLE", f"other {HOLDS_ROWS_OF_OTHERS}": "MERGE"}
-_OTHER_ENGINE: Final = "other engine"
-_NEW_TABLES: Final = ("drop_table", "drop_database", "create_table", "create_like", "create_select")
+_NEW_TABLES: Final = ("drop_table", "drop_database", "create_table", "create_like", "create_select", "rename_table")
 
 
 def makes_members(actions: Iterable[str]) -> bool:
@@ -27,16 +26,23 @@ def of_member(event: TableEvent) -> TableEvent:
     return replace(event, effect=Effect.OBSCURES, reason=reason, actions=(_MEMBER,), hiding=Hiding.LASTS)
 
 
-def with_engine(event: TableEvent, effect: Effect | None) -> Iterator[TableEvent]:
-    """Yield a statement on a table with its effect, and what it says by the engine that the table has afterwards."""
-    is_new = effect is Effect.EMPTIES and any(action.startswith(_NEW_TABLES) for action in event.actions)
+def with_engine(event: TableEvent, effect: Effect | None, turn: Turn | None = None) -> Iterator[TableEvent]:
+    """Yield a statement on a table with its effect, and what it says by the engine that the table has afterwards.
+
+    `turn` is that engine if it may be the one of another table.
+    """
+    has_other_rows = effect in (Effect.EMPTIES, Effect.REPLACES)
+    is_new = has_other_rows and any(action.startswith(_NEW_TABLES) for action in event.actions)
     if effect is not None:
         yield replace(event, effect=effect, hiding=Hiding.ENDS if is_new else None)
-    engine = next((name for action, name in _ENGINES.items() if action in event.actions), None)
+    engine = next((name for action, name in HIDING.items() if action in event.actions), None)
     if engine is not None:
         reason = f"{event.reason} with ENGINE={engine}"
         yield replace(event, effect=Effect.OBSCURES, reason=reason, hiding=Hiding.BEGINS)
-    elif _OTHER_ENGINE in event.actions:
+    elif turn is not None and turn.is_carried and turn.engine in HIDING.values():
+        reason = f"{event.reason} from a table with ENGINE={turn.engine}"
+        yield replace(event, effect=Effect.OBSCURES, reason=reason, hiding=Hiding.BEGINS)
+    elif not {*OTHERS}.isdisjoint(event.actions):
         yield replace(event, effect=Effect.OBSCURES, reason=f"{event.reason} to another engine", hiding=Hiding.ENDS)
 
 

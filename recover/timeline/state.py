@@ -10,6 +10,7 @@ from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.cascades import NO_CASCADES, Cascades
 from recover.timeline.columns import Columns
+from recover.timeline.engines import SERVER_START
 from recover.timeline.events import Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
@@ -114,7 +115,7 @@ class State:
         row = Row(
             values,
             tuple(column for column in self.columns if column not in image),
-            tuple(doubt for doubt in doubts if doubt.place < self.moment.place),
+            tuple(doubt for doubt in doubts if _is_before(doubt, self.moment)),
         )
         self.rows_read += 1
         self.rows_unknown += bool(row.unknown_columns)
@@ -139,9 +140,15 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment, cas
     baseline = baseline_of(connection, table, moment.place)
     whole, known = events_of(connection, table), columns_of(connection, table)
     events = events_since(connection, table, whole, baseline, moment.place)
-    gaps = (*_gaps(events, whole), *cascades.remarks)
+    started = [event for event in whole if event.place >= moment.place and _is_before(event, moment)]
+    gaps = (*_gaps([*events, *started], whole), *cascades.remarks)
     version_id, columns = _columns_at(connection, table, moment.place, known)
     return State(table, moment, columns, version_id, gaps, baseline, connection, whole, known, cascades)
+
+
+def _is_before(event: TableEvent, moment: Moment) -> bool:
+    """Return whether an event counts at a moment. A log ends with its last transaction, and a server may start then."""
+    return event.place < moment.place or (moment.is_end and event.reason == SERVER_START)
 
 
 def _order(version: Version) -> tuple[Place, int, list[int]]:

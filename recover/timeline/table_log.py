@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from recover.sources import missing_parts
 from recover.sources.engine import columns_of_table, fetched, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
-from recover.sources.marts import MASKED_SOURCES
+from recover.sources.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline import hiding
 from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline
 from recover.timeline.columns import Columns
 from recover.timeline.components import components
+from recover.timeline.engines import starts_of, turns_of
 from recover.timeline.events import Change, Effect, JsonChange, Place, Table, TableEvent
 from recover.timeline.obscuring import obscuring
 
@@ -28,6 +29,7 @@ MARTS: Final = (
     *missing_parts.MARTS,
     ("binloom_quality", "statement_format_changes"),
     MASKED_SOURCES,
+    SERVER_STARTS,
 )
 """Tables that the functions of this module read."""
 
@@ -370,11 +372,14 @@ def _change(row: tuple[Any, ...]) -> Change:
 
 
 def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
-    for event in _statements(connection, table):
+    statements = [*_statements(connection, table)]
+    turns = turns_of(connection, table, statements)
+    for event in statements:
         if event.hiding is not None:
             yield event
         else:
-            yield from hiding.with_engine(event, _effect(event))
+            yield from hiding.with_engine(event, _effect(event), turns.get(event.place))
+    yield from starts_of(connection, table, turns)
 
 
 def _statements(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:

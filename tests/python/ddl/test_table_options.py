@@ -25,6 +25,8 @@ UNION = "in the union of another table"
             [("create_table", "t", None), ("other", "t", "engine merge"), ("other", "a", UNION)],
         ),
         ("create table t (a int) engine=merge engine=myisam union=(a)", [("create_table", "t", None)]),
+        ("alter table t engine=heap", [("other", "t", "engine memory")]),
+        ("create table t (a int) engine=memory", [("create_table", "t", None), ("other", "t", "engine memory")]),
         ("create table t (engine int, `union` int)", [("create_table", "t", None)]),
         (
             "create table t (a int) partition by hash (a) (partition p engine = InnoDB)",
@@ -33,5 +35,7 @@ UNION = "in the union of another table"
         ("create table t engine=myisam as select 1 union select 2", [("create_select", "t", None)]),
     ],
 )
-def test_only_an_engine_that_hides_rows_is_told(statement: str, expected: list[tuple[str, str, str | None]]) -> None:
+def test_only_an_engine_with_which_the_log_does_not_show_the_rows_is_told(
+    statement: str, expected: list[tuple[str, str, str | None]]
+) -> None:
     assert [(one.action, one.table_name, one.detail) for one in actions_of(statement, "d")] == expected

@@ -13,11 +13,12 @@ from recover.timeline.history import history_of
 from recover.timeline.state import State, state_of
 from recover.undo.options import UndoOptions
 from recover.undo.undoing import planned
-from tests.servers import Server
+from tests.servers import Distribution, Server, mariadb118, mysql, mysql56
 from tests.servers.marked import marked
 
 SCHEMA = "engines"
 COLUMNS = "(id int primary key, v varchar(20))"
+RESTARTED: dict[str, Distribution] = {"mysql": mysql, "mysql56": mysql56, "mariadb118": mariadb118}
 
 
 def run(server: Server, *statements: str) -> Path:
@@ -33,7 +34,11 @@ def run(server: Server, *statements: str) -> Path:
 
 def state(path: Path, name: str) -> tuple[State, dict[str | None, bool]]:
     """Return the state at the end, and for the key of each row whether it is certain."""
-    log = Log.of_whole_files([path], source_id="s").connection
+    return state_of_files([path], name)
+
+
+def state_of_files(paths: Sequence[Path], name: str) -> tuple[State, dict[str | None, bool]]:
+    log = Log.of_whole_files(paths, source_id="s").connection
     found = state_of(log, Table("s", SCHEMA, name), moment_of(log, "s", None))
     return found, {row.values["id"]: not row.doubts for row in found.rows()}
 
@@ -111,3 +116,67 @@ def test_rows_of_a_merge_table_and_of_its_members_are_uncertain(name: str, reque
     assert (found.is_complete, rows) == (True, {"9": True})
     found, rows = state(path, "m")
     assert (found.is_complete, any(rows.values())) == (False, False)
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mysql56"))
+def test_a_copy_and_a_new_name_keep_the_engine(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    path = run(
+        server,
+        f"create table a {COLUMNS} engine=blackhole",
+        "create table copied like a",
+        "insert into copied values (1, 'a')",
+        "rename table a to renamed",
+        "truncate table renamed",
+        "insert into renamed values (2, 'b')",
+        "create table back like renamed",
+        "rename table back to kept",
+        "alter table kept engine = innodb",
+        "insert into kept values (3, 'c')",
+        f"create table a {COLUMNS}",
+        "insert into a values (4, 'd')",
+    )
+    assert_uncertain(path, "copied", "CREATE TABLE from a table with ENGINE=BLACKHOLE", ["1"])
+    found, rows = state(path, "renamed")
+    assert (found.is_complete, rows) == (False, {"2": False})
+    _, rows = state(path, "kept")
+    assert rows == {"3": True}
+    found, rows = state(path, "a")
+    assert (found.is_complete, rows) == (True, {"4": True})
+    log = Log.of_whole_files([path], source_id="s")
+    with planned(log, Filters.of(tables=[f"{SCHEMA}.copied"]), UndoOptions()) as (_, plan, _):
+        (problem,) = plan.problems
+    assert "copied may have changed unseen since: CREATE TABLE from a table with ENGINE=BLACKHOLE" in problem
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mysql56", "mariadb118"))
+def test_the_rows_of_a_memory_table_are_uncertain_after_a_start_of_the_server(name: str, tmp_path: Path) -> None:
+    with RESTARTED[name].start(tmp_path) as server:
+        server.execute(
+            f"create database {SCHEMA}",
+            f"create table {SCHEMA}.a {COLUMNS} engine=memory",
+            f"create table {SCHEMA}.b like {SCHEMA}.a",
+            f"create table {SCHEMA}.kept {COLUMNS}",
+            *(f"insert into {SCHEMA}.{table} values (1, 'a')" for table in ("a", "b", "kept")),
+        )
+        before = server.binlogs()
+        found, rows = state_of_files(before, "b")
+        assert (found.is_complete, rows) == (True, {"1": True})
+        server.restart()
+        # Nobody has used the table: neither a statement nor a transaction tells that its rows are gone.
+        after_start = server.binlogs()
+        for table in ("a", "b"):
+            found, rows = state_of_files(after_start, table)
+            assert not found.is_complete
+            assert rows == {"1": False}
+            assert any("a start of the server, which empties MEMORY" in one for one in found.gaps_in_knowledge)
+        found, rows = state_of_files(after_start, "kept")
+        assert (found.is_complete, rows) == (True, {"1": True})
+        log = Log.of_whole_files(after_start, source_id="s")
+        with planned(log, Filters.of(tables=[f"{SCHEMA}.b"]), UndoOptions()) as (_, plan, _):
+            (problem,) = plan.problems
+        assert "may have changed unseen since: a start of the server" in problem
+        server.execute(f"truncate table {SCHEMA}.b", f"insert into {SCHEMA}.b values (2, 'b')")
+        server.flush()
+        found, rows = state_of_files(server.binlogs()[:-1], "b")
+        assert (found.is_complete, rows) == (True, {"2": True})
