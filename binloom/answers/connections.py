@@ -63,13 +63,13 @@ def _first_files(log: Log) -> Iterator[_File]:
     from ingest.warehouse.tables import BINLOG_FILES
 
     if log.is_landed and log.home is not None:
-        columns = ["source_id", "epoch", "file_sequence", "binlog_file", "created_at"]
+        columns = ["source_id", "epoch", "file_sequence", "binlog_file", "created_at", "is_relay_log"]
         places = {
             (row["source_id"], row["epoch"], row["file_sequence"] or 0, row["binlog_file"])
             for row in read_rows(BINLOG_FILES, log.home, columns)
-            if row["created_at"] is not None
+            if row["created_at"] is not None and not row["is_relay_log"]
         }
         yield from (_File(*place) for place in places)
     else:
-        query = exp.select(*_FILE).from_("binloom.binlog_files").where("created_at is not null")
+        query = exp.select(*_FILE).from_("binloom.binlog_files").where("created_at is not null", "not coalesce(is_relay_log, false)")
         yield from (_File(*place) for place in log.rows(query))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _TABLES: Final = """
 create table binloom_staging.masked_sources (source_id varchar);
-create table binloom_staging.server_starts (
-    source_id varchar, epoch integer, file_sequence bigint, binlog_file varchar
-);
+create view binloom_staging.server_starts as
+select source_id, epoch, file_sequence, binlog_file from binloom.binlog_files
+where created_at is not null and not is_relay_log;
 create table binloom.foreign_keys (
     source_id varchar, constraint_name varchar, schema_name varchar, table_name varchar, column_name varchar,
     referenced_schema_name varchar, referenced_table_name varchar, referenced_column_name varchar,
@@ -148,10 +148,6 @@ class Facts:
                 "names": [name for _, name in names],
             },
         )
-
-    def add_start(self, file_sequence: int, binlog_file: str) -> None:
-        """Add a file with which the server began when it was started."""
-        insert_row(self._connection, "binloom_staging.server_starts", self._source_id, 0, file_sequence, binlog_file)
 
     def add_foreign_keys(self, foreign_keys: Iterable[Mapping[str, Any]]) -> None:
         """Add the foreign keys of a schema snapshot: rows of the raw table `foreign_keys`."""

@@ -17,7 +17,8 @@ _TABLES: Final = """
 create schema binloom;
 create schema binloom_staging;
 create table binloom.binlog_files (
-    source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, created_at timestamptz
+    source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, created_at timestamptz,
+    is_relay_log boolean
 );
 create table bindings (
     number integer, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, schema_name varchar,

@@ -214,9 +214,9 @@ def _decoded(
         connection.execute("drop view resolved; alter table found rename to resolved")
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     for file, scan in scans.items():
-        insert_row(
-            connection, "binloom.binlog_files", source_id, 0, file.name, file.sequence or 0, scan.format.created_at
-        )
+        kind = scan.format
+        row = (source_id, 0, file.name, file.sequence or 0, kind.created_at, kind.is_relay_log)
+        insert_row(connection, "binloom.binlog_files", *row)
     add_missing_parts(connection, source_id, [*scans.items()], work.failed, has_all_transactions=facts is not None)
     return found(work, hints)
 
