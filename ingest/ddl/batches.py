@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.labels import UTF8, Literals
-from ingest.ddl.sql_modes import ANSI_QUOTES, MODES_OF_VALUES, NO_BACKSLASH_ESCAPES
+from ingest.ddl.sql_modes import ANSI_QUOTES, MAXDB, MODES_OF_VALUES, NO_BACKSLASH_ESCAPES, ORACLE, REAL_AS_FLOAT
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -62,10 +62,10 @@ DDL_ACTIONS: Final = pa.schema(
 
 # SQL modes that change how a statement is parsed, or what it does to rows; the bits are the server's.
 _MODES: Final = {
-    "REAL_AS_FLOAT": 1 << 0,
+    "REAL_AS_FLOAT": REAL_AS_FLOAT,
     "ANSI_QUOTES": ANSI_QUOTES,
-    "ORACLE": 1 << 9,
-    "MAXDB": 1 << 12,
+    "ORACLE": ORACLE,
+    "MAXDB": MAXDB,
     "NO_BACKSLASH_ESCAPES": NO_BACKSLASH_ESCAPES,
     **MODES_OF_VALUES,
 }

@@ -9,12 +9,9 @@ from typing import Final
 
 from ingest.ddl.actions import Column, Default
 from ingest.ddl.labels import Literals, in_any, in_column, written
+from ingest.ddl.sql_modes import MAXDB, ORACLE, REAL_AS_FLOAT
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
-
-REAL_AS_FLOAT: Final = 1 << 0
-ORACLE: Final = 1 << 9
-MAXDB: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)

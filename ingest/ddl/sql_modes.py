@@ -2,8 +2,20 @@
 
 from typing import Final
 
+REAL_AS_FLOAT: Final = 1 << 0
 ANSI_QUOTES: Final = 1 << 2
+ORACLE: Final = 1 << 9
+MAXDB: Final = 1 << 12
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
+
+SYNTAXES: Final = tuple(
+    quotes | numbers | escapes
+    # ORACLE and MAXDB include ANSI_QUOTES.
+    for quotes in (0, ANSI_QUOTES, ANSI_QUOTES | ORACLE, ANSI_QUOTES | MAXDB)
+    for numbers in (0, REAL_AS_FLOAT)
+    for escapes in (0, NO_BACKSLASH_ESCAPES)
+)
+"""Each combination of the modes that change what a text means."""
 
 NO_AUTO_VALUE_ON_ZERO: Final = "NO_AUTO_VALUE_ON_ZERO"
 PAD_CHAR_TO_FULL_LENGTH: Final = "PAD_CHAR_TO_FULL_LENGTH"

@@ -4,6 +4,7 @@ Sources: server, sql/sql_yacc.yy; MariaDB, sql/sql_yacc.yy.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,9 +15,10 @@ from ingest.ddl.definitions import Elements, read_algorithm, read_elements, read
 from ingest.ddl.labels import Literals
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
+from ingest.ddl.sql_modes import MODES_OF_VALUES, SYNTAXES
 from ingest.ddl.table_options import hiding_options, read_option
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
-from ingest.ddl.verbs import VERBS, may_be_ddl
+from ingest.ddl.verbs import VERBS, may_be_ddl, sets_sql_mode
 from ingest.ddl.versioning import PERIOD, with_row_end
 from ingest.versions import NEWEST, Flavor
 
@@ -66,6 +68,27 @@ def actions_of(
     if not may_be_ddl(text):
         return []
     dialect = Dialect(server, version, sql_mode, literals)
+    if not sets_sql_mode(text):
+        return _reading_of(text, default_schema, dialect)
+    # The mode of the session decided how the server read the text, and the log has the mode that the statement sets.
+    kept = sql_mode & sum(MODES_OF_VALUES.values())
+    readings = [_reading_of(text, default_schema, replace(dialect, sql_mode=kept | syntax)) for syntax in SYNTAXES]
+    # Columns with different defaults are equal.
+    possible = {repr(one): one for one in readings if not _is_not_understood(one)}
+    if len(possible) > 1:
+        first, *others = (one[0] for one in possible.values())
+        is_same = all((one.schema_name, one.table_name) == (first.schema_name, first.table_name) for one in others)
+        table = (first.schema_name, first.table_name) if is_same else (None, None)
+        detail = "it sets sql_mode, and depends on the sql_mode of its session"
+        return [Action("not_understood", first.statement_type, *table, detail=detail)]
+    return next(iter(possible.values()), readings[0])
+
+
+def _is_not_understood(actions: Sequence[Action]) -> bool:
+    return [one.action for one in actions] == ["not_understood"]
+
+
+def _reading_of(text: str, default_schema: str | None, dialect: Dialect) -> list[Action]:
     reader = _Reader(text, default_schema or None, dialect)
     try:
         return reader.read()

@@ -142,15 +142,21 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...]
     Raises
     ------
     NotUnderstoodError
-        A string or name does not end, or has content that it cannot have; not raised for a text that may be cut.
+        A string or name does not end, or something has content that it cannot have; not raised for a text that may be
+        cut.
     """
     tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
     try:
-        return tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut))
+        tokens = tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut))
     except (TokenError, ValueError, IndexError) as error:
         if is_cut:
             return tokenizer.tokens
         raise NotUnderstoodError(f"no tokens: {error}") from error
+    # Outside of quotes, only the old form of NULL has a backslash. So a string ends elsewhere: PREPARE read the text in
+    # another SQL mode than that of EXECUTE, which is logged.
+    if not is_cut and any(one.token_type == TokenType.BACKSLASH and text[one.end + 1 :][:1] != "N" for one in tokens):
+        raise NotUnderstoodError("a backslash outside of quotes: it was read in another sql_mode than the logged one")
+    return tokens
 
 
 class Cursor:

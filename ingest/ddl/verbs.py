@@ -22,12 +22,18 @@ DML_PATTERN: Final = f"{_GAP}{_beginnings(*_DML_VERBS)}"
 # The gap in one pass for any text: Python would backtrack and try each comment anew.
 _GAP_OF_ANY_TEXT: Final = r"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|#[^\n]*|--[^\n]*)*+"
 _MAY_BE_DDL: Final = re.compile(f"{_GAP_OF_ANY_TEXT}{_beginnings(*VERBS)}")
+_SETTINGS: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}SET\s")
 _CREATE: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}CREATE\b")
 
 
 def may_be_ddl(text: str) -> bool:
     """Return whether a statement begins like DDL."""
     return _MAY_BE_DDL.match(text) is not None
+
+
+def sets_sql_mode(text: str) -> bool:
+    """Return whether a statement that may be DDL runs in an SQL mode of its own: SET STATEMENT sql_mode = … FOR."""
+    return "sql_mode" in text.lower() and _SETTINGS.match(text) is not None
 
 
 def is_plain_create(text: str) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from ingest.ddl.actions import Action, Column, DefaultValue
-from ingest.ddl.sql_modes import MODES_OF_VALUES
+from ingest.ddl.sql_modes import ANSI_QUOTES, MODES_OF_VALUES, NO_BACKSLASH_ESCAPES, ORACLE, REAL_AS_FLOAT
 from ingest.versions import Flavor
 
 Reading = tuple[Action, ...]
@@ -22,12 +22,8 @@ _SERVERS: Final[tuple[tuple[Flavor, tuple[int, ...]], ...]] = (
     *(("mysql", version) for version in ((99,), (8, 0, 18), (5, 6))),
     *(("mariadb", version) for version in ((99,), (10, 6), (10, 3))),
 )
-_ANSI_QUOTES: Final = 1 << 2
-_REAL_AS_FLOAT: Final = 1 << 0
-_ORACLE: Final = 1 << 9
-_NO_BACKSLASH_ESCAPES: Final = 1 << 20
 # Only if no other mode gives the recorded steps.
-_RARE_MODES: Final = (_ANSI_QUOTES, _REAL_AS_FLOAT, _ORACLE, _ANSI_QUOTES | _REAL_AS_FLOAT, _ANSI_QUOTES | _ORACLE)
+_RARE_MODES: Final = (ANSI_QUOTES, REAL_AS_FLOAT, ORACLE, ANSI_QUOTES | REAL_AS_FLOAT, ANSI_QUOTES | ORACLE)
 
 
 @lru_cache(maxsize=1000)
@@ -48,7 +44,7 @@ def readings_of(
         Whether the text has the values of the statement. A masked one has others, so its defaults are unknown.
     """
     told = _told_modes(recorded)
-    escapes = (0, _NO_BACKSLASH_ESCAPES) if "\\" in text else (0,)
+    escapes = (0, NO_BACKSLASH_ESCAPES) if "\\" in text else (0,)
     for modes in ((0,), _RARE_MODES):
         found = _readings(
             text, default_schema, recorded, [told | mode | escape for mode in modes for escape in escapes]

@@ -445,6 +445,46 @@ def test_types_of_oracle_are_those_that_the_server_makes_of_them(server: Server)
     assert folded(shapes) == described(server, ["db"])
 
 
+# The mode of the session, and what is then executed.
+OTHER_MODES = [
+    ("oracle", "set statement sql_mode = '' for create table db.t0 (\"a\" int, b varchar2(9))"),
+    ("", 'set statement sql_mode = \'oracle\' for create table db.t1 (a enum("x"), b int comment "c")'),
+    ("no_backslash_escapes", r"set statement sql_mode = '' for create table db.t2 (a int comment 'c:\', b int)"),
+    ("", r"set statement sql_mode = 'no_backslash_escapes' for create table db.t3 (a int comment 'it\'s', b int)"),
+]
+PREPARED = r"create table db.t4 (a varchar(9) default 'it\'s', b varchar(9) default 'it\'s')"
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_a_statement_that_sets_the_mode_is_read_in_the_mode_of_its_session(server: Server) -> None:
+    server.execute("create database db character set utf8mb4")
+    server.flush()
+    with server.connect() as connection, connection.cursor() as cursor:
+        for mode, statement in OTHER_MODES:
+            cursor.execute(f"set sql_mode = '{mode}'")
+            cursor.execute(statement)
+    shapes = Shapes()
+    shapes.schemas["db"] = "utf8mb4", None
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    assert folded(shapes) == described(server, ["db"])
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mysql56", "mariadb118"))
+def test_a_statement_that_was_prepared_in_another_mode_gets_no_wrong_columns(server: Server) -> None:
+    server.execute("create database db")
+    server.flush()
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("set sql_mode = ''")
+        cursor.execute("set @text = %s", (PREPARED,))
+        cursor.execute("prepare made from @text")
+        cursor.execute("set sql_mode = 'no_backslash_escapes'")
+        cursor.execute("execute made")
+    assert len(described(server, ["db"])["db", "t4"]["columns"]) == 2
+    (action,) = stated_actions(server.flush())
+    assert action.action == "not_understood" or [one.name for one in action.columns] == ["a", "b"]
+
+
 VERSIONED = [
     ["create table db.t0 (a int, s timestamp(6) as row start, e timestamp(6) as row end, {period}) {versioned}"],
     [

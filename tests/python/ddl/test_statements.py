@@ -5,8 +5,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.ddl.actions import Action, Column
-from ingest.ddl.column_types import REAL_AS_FLOAT
-from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from ingest.ddl.sql_modes import (
+    ANSI_QUOTES,
+    MODES_OF_VALUES,
+    NO_BACKSLASH_ESCAPES,
+    ORACLE,
+    PAD_CHAR_TO_FULL_LENGTH,
+    REAL_AS_FLOAT,
+)
 from ingest.ddl.statements import actions_of
 from ingest.versions import NEWEST, Flavor
 
@@ -641,6 +647,41 @@ def test_the_sql_mode_says_what_words_mean() -> None:
     assert [shown(one) for one in actions_of(quoted, "d", mode)] == ["create_table d.t a varchar(9), b float"]
     (refused,) = actions_of(quoted, "d")
     assert refused.action == "not_understood"
+
+
+def test_a_backslash_outside_of_quotes_shows_that_the_mode_is_another_one() -> None:
+    # So a statement is logged that PREPARE read in another mode.
+    text = r"alter table t add a varchar(9) default 'it\'s', add b varchar(9) default 'it\'s'"
+    assert [one.columns[0].name for one in actions_of(text, "d")] == ["a", "b"]
+    (refused,) = actions_of(text, "d", NO_BACKSLASH_ESCAPES)
+    assert refused.action == "not_understood"
+    assert [one.action for one in actions_of(r"alter table t add a int default \N", "d")] == ["add_column"]
+
+
+SETTING_MODES = [
+    ('alter table t add a enum("x")', 'add_column d.t a enum("x")'),
+    ("alter table t add \"a\" int comment 'x'", "add_column d.t a int(11)"),
+    ("drop table t", "drop_table d.t"),
+    ("alter table t add a number(5)", "add_column d.t a decimal(5,0)"),
+    ("alter table t add a date", "not_understood d.t <it sets sql_mode, and depends on the sql_mode of its session>"),
+    ("create table t (a real)", "not_understood d.t <it sets sql_mode, and depends on the sql_mode of its session>"),
+    ("alter table t add", "not_understood d.t <it ends where a name was expected>"),
+]
+
+
+@pytest.mark.parametrize("mode", [0, ANSI_QUOTES | ORACLE])
+@pytest.mark.parametrize(("text", "expected"), SETTING_MODES)
+def test_a_mode_that_a_statement_sets_is_not_the_one_that_it_is_read_in(text: str, expected: str, mode: int) -> None:
+    (found,) = actions_of(f"/* x */ set statement max_statement_time=1, SQL_MODE='' for {text}", "d", mode, "mariadb")
+    assert shown(found) == expected.replace('"', "'")
+    (found,) = actions_of("set statement lock_wait_timeout=1 for alter table t add a date", "d", mode, "mariadb")
+    assert found.columns[0].data_type == ("datetime" if mode & ORACLE else "date")
+
+
+def test_modes_that_decide_values_are_those_that_the_statement_sets() -> None:
+    mode = MODES_OF_VALUES[PAD_CHAR_TO_FULL_LENGTH]
+    (found,) = actions_of("set statement sql_mode='x' for alter table t modify a char(3)", "d", mode, "mariadb")
+    assert found.detail == PAD_CHAR_TO_FULL_LENGTH
 
 
 BODIES = [
