@@ -324,7 +324,7 @@ class _Parts:
         if name.upper() == "PRIMARY" and what != "foreign key":
             self._dropped.append(self._action("drop_primary_key", is_conditional=is_conditional))
         else:
-            self._other(f"drop {what}", dropped_keys=(name,))
+            self._other(f"drop {what}", dropped_keys=(name,), is_conditional=is_conditional)
 
     # --- changes of columns ---
 

@@ -24,7 +24,9 @@ def before(shape: Shape, action: Action) -> Shape | None:
         A step of a statement on this table.
     """
     step = _STEPS.get(action.action)
-    if step is None or action.is_conditional or action.detail in _OF_MARIADB:
+    # What has no action of its own keeps the names of columns, whether it was done or not.
+    may_do_nothing = action.is_conditional and action.action != "other"
+    if step is None or may_do_nothing or action.detail in _OF_MARIADB:
         return None
     return step(shape.copy(), action)
 

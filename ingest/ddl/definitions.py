@@ -379,11 +379,12 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
         _skip_key_options(cursor)
         return "primary key"
     if cursor.take_words("FOREIGN", "KEY"):
-        _skip_condition(cursor)
+        is_conditional = _skip_condition(cursor)
         index_name, _ = _name_and_algorithm(cursor)
         columns = _key_columns(cursor)
         cursor.expect("REFERENCES")
-        elements.keys.append(_reference(name or index_name, columns, cursor, table_name))
+        key = _reference(name or index_name, columns, cursor, table_name)
+        elements.keys.append(replace(key, is_conditional=is_conditional))
         return "foreign key"
     is_unique = cursor.take_words("UNIQUE")
     kind = cursor.take_one_of("FULLTEXT", "SPATIAL", "VECTOR")

@@ -4,12 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.ddl.actions import INACTIVE_RULES, Action, Key
-from ingest.ddl.history import Event, Observation, Place
-from ingest.ddl.key_names import named
+from ingest.ddl.history import Event, Hole, Observation, Place
+from ingest.ddl.key_names import MAY_DROP_FOREIGN_KEYS, named, with_added
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import TableId
-
-_DROPPING = ("drop foreign key", "drop constraint")
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ def foreign_keys_through(events: Iterable[tuple[Place, Event]]) -> list[KeyInTim
             fold.observe(event)
         elif isinstance(event, Action):
             fold.apply(place[:3], event)
+        elif isinstance(event, Hole):
+            fold.complete.clear()
     return [*fold.ended, *(key for keys in fold.present.values() for key in keys)]
 
 
@@ -78,10 +78,14 @@ class _Fold:
 
     def __init__(self) -> None:
         self.present: dict[TableId, list[KeyInTime]] = {}
+        # Tables that are there and have no other foreign keys.
+        self.complete: set[TableId] = set()
         self.ended: list[KeyInTime] = []
 
     def observe(self, seen: Observation) -> None:
         for table in seen.tables:
+            if seen.keys is not None and seen.has_place:
+                self.complete.add(_id(*table))
             keys = (seen.keys or {}).get(table, ())
             shown = [_key(name, _id(*table), key, None) for name, key in named(keys, table[1]) if key.is_foreign]
             there = self.present.setdefault(_id(*table), []) if shown else []
@@ -92,24 +96,33 @@ class _Fold:
         match action.action:
             case "create_table" | "create_select" | "create_like" if not action.is_conditional:
                 self._end(place, table)
+                self.complete.add(table)
+            case "create_table" if table in self.complete:
+                return
             case "drop_table":
                 self._end(place, table)
             case "drop_database":
                 for one in [one for one in self.present if one[0] == table[0]]:
                     self._end(place, one)
+                self.complete = {one for one in self.complete if one[0] != table[0]}
             case "rename_table":
                 self._rename_table(table, _id(action.other_schema_name, action.other_table_name))
             case "rename_column" | "modify_column" if action.column_name and action.columns:
                 self._rename_column(table, lowered(action.column_name), lowered(action.columns[0].name))
-        for name in action.dropped_keys:
-            self._drop(place, table, name, is_foreign=action.detail in _DROPPING)
+        if action.detail in MAY_DROP_FOREIGN_KEYS:
+            for name in action.dropped_keys:
+                self._drop(place, table, name, may_be_none=action.is_conditional or action.detail == "drop constraint")
         if any(key.is_foreign for key in action.keys):
             self._add(place, table, action)
 
     def _end(self, place: Place, table: TableId) -> None:
         self.ended += [replace(key, until=place) for key in self.present.pop(table, [])]
+        self.complete.discard(table)
 
     def _rename_table(self, old: TableId, new: TableId) -> None:
+        if old in self.complete:
+            self.complete.remove(old)
+            self.complete.add(new)
         if old in self.present:
             self.present[new] = [replace(key, table=(*key.table, new)) for key in self.present.pop(old)]
         for keys in self.present.values():
@@ -125,20 +138,19 @@ class _Fold:
                 parent_columns = _with_name(key.parent_columns, old, new) if is_parent else key.parent_columns
                 keys[at] = replace(key, columns=columns, parent_columns=parent_columns)
 
-    def _drop(self, place: Place, table: TableId, name: str, *, is_foreign: bool) -> None:
+    def _drop(self, place: Place, table: TableId, name: str, *, may_be_none: bool) -> None:
         there = self.present.get(table, [])
         dropped = [key for key in there if lowered(key.name) == lowered(name)]
         there[:] = [key for key in there if key not in dropped]
         self.ended += [replace(key, until=place) for key in dropped]
-        if is_foreign and not dropped:
+        if not dropped and not (may_be_none and table in self.complete):
             self.ended.append(KeyInTime(name, (table,), until=place))
 
     def _add(self, place: Place, table: TableId, action: Action) -> None:
         there = self.present.setdefault(table, [])
-        new = [key for key in action.keys if key.is_foreign]
         taken = [Key(key.name, (), referenced_table_name="") for key in there]
-        names = [name for name, _ in named([*taken, *new], table[1])][len(taken) :]
-        there += [_key(name, table, key, place) for name, key in zip(names, new, strict=True)]
+        keys = with_added(taken, (key for key in action.keys if key.is_foreign), table[1])
+        there += [_key(name, table, key, place) for name, key in [*named(keys, table[1])][len(taken) :]]
 
 
 def _key(name: str, table: TableId, key: Key, since: Place | None) -> KeyInTime:

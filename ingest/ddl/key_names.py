@@ -1,8 +1,9 @@
 """Names of keys: those of statements, and those that a server chooses."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from ingest.ddl.actions import Key
+from ingest.ddl.actions import Action, Key
 from ingest.ddl.letter_case import lowered
 
 
@@ -22,11 +23,33 @@ def named(keys: Sequence[Key], table: str) -> Iterator[tuple[str, Key]]:
         yield name, key
 
 
+MAY_DROP_FOREIGN_KEYS: Final = ("drop foreign key", "drop constraint")
+"""Details of actions that drop foreign keys by their names. A foreign key may have the name of an index or a check."""
+
+
+def without_dropped(keys: Sequence[Key], action: Action, table: str) -> list[Key]:
+    """Return the keys of a table without those that an action drops, or replaces by a key of the same name."""
+    dropped = {lowered(name) for name in action.dropped_keys}
+    may_be_foreign = action.detail in MAY_DROP_FOREIGN_KEYS
+    may_be_index = action.detail not in ("drop foreign key", "drop check")
+    replaced = {(lowered(key.name), key.is_foreign) for key in action.keys if key.name and not key.is_conditional}
+    return [
+        key
+        for name, key in named(keys, table)
+        if (lowered(name), key.is_foreign) not in replaced
+        and not (lowered(name) in dropped and (may_be_foreign if key.is_foreign else may_be_index))
+    ]
+
+
 def with_added(keys: Sequence[Key], more: Iterable[Key], table: str) -> list[Key]:
-    """Return keys and those that a statement adds; one that is conditional only if no key has its name."""
+    """Return keys and those that a statement adds; one that is conditional only if no key has its name.
+
+    A foreign key may have the name of an index.
+    """
     found = [*keys]
     for key in more:
-        taken = {lowered(name) for name, _ in named(found, table)} if key.is_conditional else ()
+        others = named(found, table) if key.is_conditional else ()
+        taken = {lowered(name) for name, other in others if other.is_foreign or not key.is_foreign}
         if lowered(key.name or key.columns[0] or "") not in taken:
             found.append(key)
     return found

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ingest.ddl.actions import COMES_BACK, CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
-from ingest.ddl.key_names import named, with_added
+from ingest.ddl.key_names import with_added, without_dropped
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.versioning import IS_ROW_END, PERIOD, with_row_end
@@ -386,13 +386,8 @@ class Shapes:
             shape.columns[at] = replace(shape.columns[at], is_invisible=action.detail == "set invisible")
         if action.detail == "add period":
             _set_not_null(shape, action.key_columns)
-        dropped = {
-            lowered(name)
-            for name in (*action.dropped_keys, *(key.name for key in action.keys if not key.is_conditional))
-            if name
-        }
         table = _id(action)[1]
-        shape.keys = [key for name, key in named(shape.keys, table) if lowered(name) not in dropped]
+        shape.keys = without_dropped(shape.keys, action, table)
         there = shape.keys if shape.may_be_later else ()
         nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in there}
         new = (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)

@@ -24,6 +24,7 @@ TOLD = [
     "convert to character set binary",
     "add unique (a), drop index a, comment 'x', alter a set default 3, engine innodb",
     "rename column a to x, add a int after id",
+    "drop index if exists i, drop foreign key if exists f, add index if not exists (a)",
 ]
 NOT_TOLD = [
     "drop a",

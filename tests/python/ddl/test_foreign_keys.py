@@ -1,7 +1,7 @@
 """Foreign keys through the log: their ranges, and their names."""
 
 from ingest.ddl.foreign_keys import KeyInTime, foreign_keys_through
-from ingest.ddl.history import Event, Observation
+from ingest.ddl.history import Event, Hole, Observation
 from ingest.ddl.statements import actions_of
 
 P = "create table p (id int primary key)"
@@ -9,7 +9,7 @@ C = "create table c (id int, r int, foreign key (r) references p (id) on delete 
 SHOWN = Observation({("d", "c"): []}, keys={("d", "c"): [key for one in actions_of(C, "d") for key in one.keys]})
 
 
-def through(*told: str | Observation) -> list[KeyInTime]:
+def through(*told: str | Observation | Hole) -> list[KeyInTime]:
     """Return the foreign keys of statements and snapshots; each is at its number, counted from 0."""
     events: list[tuple[tuple[int, ...], Event]] = []
     for place, one in enumerate(told):
@@ -47,6 +47,33 @@ def test_a_snapshot_shows_a_key_once() -> None:
         ((0,), (1,), True),
         ((1,), None, False),
     ]
+
+
+def test_only_a_statement_on_foreign_keys_drops_one() -> None:
+    named = "create table c (r int, constraint f foreign key (r) references p (id) on delete cascade)"
+    for other in ("drop index f", "drop check f", "drop foreign key if exists g", "drop constraint if exists g"):
+        assert [key.until for key in through(named, f"alter table c {other}")] == [None]
+    for own in ("foreign key f", "constraint f", "foreign key if exists F", "constraint if exists f"):
+        assert [key.until for key in through(named, f"alter table c drop {own}")] == [(1,)]
+
+
+def test_a_condition_leaves_a_key_as_it_is() -> None:
+    add = "alter table c add foreign key if not exists {} (r) references q (id)"
+    named = "create table c (r int, constraint f foreign key (r) references p (id))"
+    assert [key.parent[-1] for key in through(named, add.format("F"))] == [("d", "p")]
+    assert [key.name for key in through(named, add.format("g"))] == ["f", "g"]
+    # A program that starts again creates its tables again.
+    assert len(through(C, C.replace("table c", "table if not exists c"))) == 1
+
+
+def test_a_table_with_known_keys_has_no_other_ones() -> None:
+    drop = "alter table c drop foreign key if exists f"
+    assert [key.name for key in through(drop)] == ["f"]
+    assert through("create table c (r int)", drop) == []
+    assert through("create table b (r int)", "rename table b to c", drop) == []
+    assert through(Observation({("d", "c"): []}, keys={}), drop) == []
+    for end in (Hole(), "drop table c", "drop database d"):
+        assert [key.name for key in through("create table c (r int)", end, drop)] == ["f"]
 
 
 def test_a_key_that_only_its_drop_shows_may_be_any() -> None:

@@ -75,6 +75,21 @@ def test_a_primary_key_follows_its_columns_and_makes_them_not_null() -> None:
     assert (shape.primary_key, shape.columns[1].is_nullable) == (("b",), False)
 
 
+def test_a_foreign_key_may_have_the_name_of_an_index() -> None:
+    table = "create table t (a int, unique f (a), constraint f foreign key (a) references p (id))"
+    for drop, left in (
+        ("drop foreign key f", [False]),
+        ("drop foreign key if exists F", [False]),
+        ("drop index f", [True]),
+        ("drop check f", [False, True]),
+        ("drop foreign key f, add constraint f foreign key (a) references q (id)", [False, True]),
+        ("add foreign key if not exists f (a) references q (id)", [False, True]),
+        ("add foreign key if not exists g (a) references q (id)", [False, True, True]),
+    ):
+        keys = shapes_of(table, f"alter table t {drop}").tables["d", "t"].keys
+        assert [key.is_foreign for key in keys] == left, drop
+
+
 def test_columns_take_the_character_set_of_their_table_when_they_come() -> None:
     shape = shapes_of(
         "create database d character set latin1",
