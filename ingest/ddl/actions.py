@@ -220,3 +220,17 @@ class Action:
     detail: str | None = None
     keys: tuple[Key, ...] = field(default=())
     dropped_keys: tuple[str, ...] = field(default=())
+
+    @property
+    def is_conditional_creation(self) -> bool:
+        """Whether it makes a table if no other table, and no view, has the name."""
+        return self.is_conditional and self.action.startswith("create_")
+
+    @property
+    def model(self) -> tuple[str, str]:
+        """The table whose definition it takes over or changes."""
+        if self.action == "create_like":
+            return self.other_schema_name or "", self.other_table_name or ""
+        if self.action == "create_table":
+            return "", ""
+        return self.schema_name or "", self.table_name or ""

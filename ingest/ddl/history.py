@@ -226,6 +226,8 @@ class _Fold:
                 self._unapplied.clear()
                 for table in self.versions:
                     self._note(place, table, is_handed_over=True)
+            case Action() if event.statement_type.endswith(" VIEW"):
+                self._take_view(place, event)
             case Action() if self._may_change_columns(event):
                 self._apply(place, event)
             case Action():
@@ -311,7 +313,7 @@ class _Fold:
         if action.action not in _CHANGES_NO_COLUMNS or action.key_columns:
             return True
         # A long unique key has a hidden column, and one that is USING HASH has it until the next ALTER TABLE.
-        shape = self._shapes.tables.get(_model_of(action))
+        shape = self._shapes.tables.get(action.model)
         changes_keys = bool(action.keys or action.dropped_keys)
         return shape is not None and (changes_keys or any(is_hash(one.name, one.extra) for one in shape.columns))
 
@@ -329,6 +331,9 @@ class _Fold:
         if action.statement_type == "DROP SEQUENCE" and not self._may_be_sequence(table):
             # IF EXISTS: the server leaves a table alone.
             return
+        if self._is_view(table) and (action.action == "drop_table" or action.is_conditional_creation):
+            # The server leaves a view alone.
+            return
         made = Certainty.CERTAIN, Evidence(place=place)
         if action.action.startswith("create_"):
             if action.is_conditional and self._may_be_there(table):
@@ -343,7 +348,7 @@ class _Fold:
         self._hold(place, table, action)
         held = {one: self._columns(one) for one in concerned}
         may_be_there = self._may_be_there(table)
-        known = self._known.get(_model_of(action))
+        known = self._known.get(action.model)
         try:
             self._shapes.apply(action)
         except ShapeError:
@@ -363,7 +368,7 @@ class _Fold:
                     self._forget(one, Evidence(place=place, detail=_RENAMED_UNKNOWN))
                     self._note(place, one)
             elif action.action in ("drop_table", "drop_database", "rename_table"):
-                self._miss(one, place, action)
+                self._miss(one, place, "renamed" if action.action == "rename_table" else "dropped")
             if self._columns(one) != held[one]:
                 self._note(place, one)
         if action.action == "drop_database" and not action.is_conditional:
@@ -390,10 +395,27 @@ class _Fold:
         self._gaps.pop(table, None)
         self._absent.pop(table, None)
 
-    def _miss(self, table: TableId, place: Place, action: Action) -> None:
+    def _miss(self, table: TableId, place: Place, detail: str) -> None:
+        self._shapes.tables.pop(table, None)
         self._known.pop(table, None)
         self._gaps.pop(table, None)
-        self._absent[table] = Evidence(place=place, detail="renamed" if action.action == "rename_table" else "dropped")
+        self._absent[table] = Evidence(place=place, detail=detail)
+
+    def _is_view(self, table: TableId) -> bool:
+        return table in self._absent and self._absent[table].detail == _A_VIEW
+
+    def _take_view(self, place: Place, action: Action) -> None:
+        """Take a statement on a view: there is no table of this name, whatever was known."""
+        table = (action.schema_name or "", action.table_name or "")
+        is_dropped = action.statement_type == "DROP VIEW"
+        if action.is_conditional:
+            # MariaDB logs DROP VIEW IF EXISTS of a table, too, which does nothing.
+            is_done = self._is_view(table) if is_dropped else not (table in self._known or self._may_be_there(table))
+            if not is_done:
+                return
+        self._unapplied.pop(table, None)
+        self._miss(table, place, "dropped" if is_dropped else _A_VIEW)
+        self._note(place, table)
 
     def _forget(self, table: TableId, evidence: Evidence | None) -> None:
         self._shapes.tables.pop(table, None)
@@ -424,7 +446,7 @@ class _Fold:
         """Take the definitions of these tables for unknown from here on, because an action does not fit them."""
         for table in tables:
             if action.action == "rename_table" and table == (action.schema_name or "", action.table_name or ""):
-                self._miss(table, place, action)
+                self._miss(table, place, "renamed")
             else:
                 detail = self._why_unknown(table, action)
                 self._forget(table, Evidence(place=place, detail=detail) if detail else self._gaps.get(table))
@@ -462,6 +484,7 @@ class _Fold:
         return None if shape is None else list(shape.column_rows(table))
 
 
+_A_VIEW: Final = "a view"
 _RENAMED_UNKNOWN: Final = "renamed from a table that is not known"
 
 
@@ -477,12 +500,3 @@ def _shown(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the columns that a server shows, in table order."""
     shown = (row for row in rows if not is_hash(row["column_name"], row["extra"] or ""))
     return sorted(shown, key=lambda row: row["ordinal_position"])
-
-
-def _model_of(action: Action) -> TableId:
-    """Return the table whose definition an action takes over or changes."""
-    if action.action == "create_like":
-        return action.other_schema_name or "", action.other_table_name or ""
-    if action.action == "create_table":
-        return "", ""
-    return action.schema_name or "", action.table_name or ""

@@ -168,7 +168,7 @@ class _Reader:
                 return self._alter_sequence()
             case "DROP", "SEQUENCE" if "TEMPORARY" not in modifiers:
                 return self._drop_table()
-        return [self._other(verb, named)]
+        return self._other(verb, named)
 
     # --- words before the object's name ---
 
@@ -444,13 +444,18 @@ class _Reader:
         facts = {"keys": keys, "dropped_keys": (name,) if verb == "DROP" else ()}
         return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional, **facts)]
 
-    def _other(self, verb: str, named: str) -> Action:
+    def _other(self, verb: str, named: str) -> list[Action]:
         """Read a statement that changes no table. A view or sequence is named like a table; a trigger has a table."""
-        cursor = self._cursor
+        cursor, detail = self._cursor, f"{verb} {named}".lower()
         if named in ("VIEW", "SEQUENCE"):
-            self._is_conditional()
+            is_conditional = self._is_conditional()
             self._table()
-        elif named == "TRIGGER" and verb == "CREATE":
+            found = [self._action("other", detail=detail, is_conditional=is_conditional)]
+            while verb == "DROP" and cursor.take_sign(","):
+                self._table()
+                found.append(self._action("other", detail=detail, is_conditional=is_conditional))
+            return found
+        if named == "TRIGGER" and verb == "CREATE":
             self._is_conditional()
             self._names.table(cursor)
             cursor.skip_until(lambda at: at.word() == "ON")
@@ -460,7 +465,7 @@ class _Reader:
             self._is_conditional()
             cursor.take_words("BODY")
             self.schema_name = self._names.table(cursor)[0]
-        return self._action("other", detail=f"{verb} {named}".lower())
+        return [self._action("other", detail=detail)]
 
 
 def _opens_select(cursor: Cursor) -> bool:

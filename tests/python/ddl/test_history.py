@@ -335,6 +335,48 @@ def test_a_statement_for_a_sequence_leaves_a_table_alone() -> None:
     assert named([created, dropped])[1:] == [({"a": "int"}, Certainty.CERTAIN)]
 
 
+def after(*texts: str) -> list[str] | None:
+    """Return the names of the columns of table t after statements, in a log that begins with a snapshot of table u."""
+    actions = [action for text in texts for action in actions_of(text, "s", 0, "mariadb")]
+    events: list[Event] = [Observation({U: rows(U, b="int")}), *actions]
+    last = versions_of(((place,), event) for place, event in enumerate(events)).get(T, [None])[-1]
+    return None if last is None or last.columns is None else [row["column_name"] for row in last.columns]
+
+
+MADE = "create table if not exists t ({} int)"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        ["create view t as select 1"],
+        ["create or replace view t as select 1", "drop table if exists t"],
+        ["create view if not exists t as select 1", "drop view if exists x, y"],
+        [MADE.format("a"), "alter view t as select 1"],
+        ["create view t as select 1", "create sequence if not exists t", "drop sequence if exists t"],
+        ["create view t as select 1", "rename table u to w"],
+    ],
+)
+def test_no_table_is_created_where_a_view_has_its_name(view: list[str]) -> None:
+    assert after(*view, MADE.format("b")) is None
+    # Then the name is free.
+    for end in ("drop view t", "drop view x, t", "drop view if exists t", "drop database s", "rename table t to z"):
+        assert after(*view, MADE.format("b"), end, MADE.format("c")) == ["c"], end
+    assert after(*view, "create or replace table t (c int)") == ["c"]
+
+
+def test_a_view_that_is_older_than_the_log_is_known_by_its_end() -> None:
+    assert after(MADE.format("a"), "drop view t", MADE.format("b")) == ["b"]
+    # MariaDB logs the statement also if it leaves a table alone.
+    assert after(MADE.format("a"), "drop view if exists t") == ["a"]
+    assert after("create table t (a int)", "create view if not exists t as select 1") == ["a"]
+
+
+def test_behind_a_hole_a_view_may_be_a_table() -> None:
+    view, made = (actions_of(text, "s")[0] for text in ("create view t as select 1", MADE.format("b")))
+    assert named([view, Hole(), made])[-1] == ({"b": "int"}, Certainty.LOST)
+
+
 @pytest.mark.parametrize("clauses", ["drop c, add c int first", "drop c, change a c int", "drop c"])
 def test_a_key_has_the_column_that_gets_the_name_of_a_dropped_one(clauses: str) -> None:
     texts = ("create table t (a int, b int not null, c int, primary key (b, c))", f"alter table t {clauses}")
