@@ -82,6 +82,9 @@ class Column:
         shape, and a masked statement has another one.
     is_invisible
         Whether `select *` leaves the column out. Columns that differ only in it are equal, too.
+    is_in_period
+        Whether the column is an end of a period, which makes it NOT NULL whatever a later statement says. A snapshot
+        does not show it, so columns that differ only in it are equal.
     """
 
     name: str
@@ -95,6 +98,12 @@ class Column:
     length: int | None = None
     default: DefaultValue | None = field(default=None, compare=False)
     is_invisible: bool = field(default=False, compare=False)
+    is_in_period: bool = field(default=False, compare=False)
+
+    @property
+    def as_end_of_period(self) -> "Column":
+        """The column as an end of a period."""
+        return replace(self, is_nullable=False, is_in_period=True)
 
 
 TAKES_ROWS: Final = ("drop_table", "drop_database", "truncate_table", "drop_partition", "truncate_partition")

@@ -93,6 +93,7 @@ class _Parts:
         self._names = names
         self._action = action
         self._dropped: list[Action] = []
+        self._dropped_periods: list[Action] = []
         self._changed: list[Action] = []
         self._placed: list[Action] = []
         self._keys: list[Action] = []
@@ -118,7 +119,7 @@ class _Parts:
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
-        dropped = coming_back(self._dropped, columns)
+        dropped = [*self._dropped_periods, *coming_back(self._dropped, columns)]
         found = [*first, *dropped, *columns, *self._added_keys(), *others, *last, *hashes, *self._renamed]
         if self.parts == 1 and found and found[0].action == "convert_character_set":
             found = [replace(found[0], detail=_CONVERSIONS[self._dialect.skips_a_conversion])]
@@ -300,7 +301,7 @@ class _Parts:
             self._condition()
             cursor.expect("FOR")
             cursor.name()
-            self._other("drop period")
+            self._dropped_periods.append(self._action("other", detail="drop period"))
         elif cursor.take_words("PARTITION"):
             self._condition()
             self._others.append(self._action("drop_partition", detail=self._partitions()))

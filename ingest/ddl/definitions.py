@@ -100,12 +100,11 @@ class Elements:
 
     def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
         """Return the columns; those of the primary key and of a period are NOT NULL."""
-        never_null = {lowered(name) for name in (*self.key_columns, *self.period)}
+        key, ends = ({lowered(name) for name in names} for names in (self.key_columns, self.period))
         first = stamped(self.definitions)
         columns = (one.in_table(character_set, dialect, is_stamped=one is first) for one in self.definitions)
-        return tuple(
-            replace(column, is_nullable=False) if lowered(column.name) in never_null else column for column in columns
-        )
+        columns = (replace(one, is_nullable=False) if lowered(one.name) in key else one for one in columns)
+        return tuple(one.as_end_of_period if lowered(one.name) in ends else one for one in columns)
 
     @property
     def key_columns(self) -> tuple[str, ...]:

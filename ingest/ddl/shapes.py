@@ -385,7 +385,10 @@ class Shapes:
         if action.column_name is not None and (at := shape.index(action.column_name)) is not None:
             shape.columns[at] = replace(shape.columns[at], is_invisible=action.detail == "set invisible")
         if action.detail == "add period":
-            _set_not_null(shape, action.key_columns)
+            ends = set(map(lowered, action.key_columns))
+            shape.columns = [one.as_end_of_period if lowered(one.name) in ends else one for one in shape.columns]
+        if action.detail == "drop period":
+            shape.columns = [replace(one, is_in_period=False) for one in shape.columns]
         table = _id(action)[1]
         shape.keys = without_dropped(shape.keys, action, table)
         there = shape.keys if shape.may_be_later else ()
@@ -430,9 +433,11 @@ def _observed(row: Mapping[str, Any]) -> Column:
 
 
 def _with_defaults(column: Column, shape: Shape, old: str | None = None) -> Column:
-    """Return a column with what its definition omits: the character set of its table, NOT NULL of the primary key."""
+    """Return a column with what its definition omits: the character set of its table, NOT NULL of a key or period."""
     if lowered(old or column.name) in map(lowered, shape.primary_key):
         column = replace(column, is_nullable=False)
+    if old is not None and (at := shape.index(old)) is not None and shape.columns[at].is_in_period:
+        column = column.as_end_of_period
     if column.data_type not in TEXT_TYPES:
         return column
     default = shape.character_set, shape.collation

@@ -337,6 +337,36 @@ OF_MARIADB = [
 ]
 
 
+# The ends of a period stay NOT NULL.
+PERIODS = [
+    ["create table db.t0 (s date, e date, a int, period for p (s, e))", "alter table db.t0 modify S date after a"],
+    [
+        "create table db.t1 (s date, e date, a int)",
+        "alter table db.t1 add period for p (s, e)",
+        "alter table db.t1 rename column s to x, add b int",
+        "alter table db.t1 change x y date default '2020-01-01', modify e date comment 'c'",
+    ],
+    ["create table db.t2 (s date, e date, a int, period for p (s, e))"],
+    ["create table db.t3 like db.t2", "alter table db.t3 modify s date comment 'c'"],
+    [
+        "create table db.t4 (s date, e date, a date, period for p (s, e))",
+        "alter table db.t4 modify s date comment 'c', drop period for p",
+        "alter table db.t4 add period for q (e, a)",
+        "alter table db.t4 modify e date comment 'c'",
+    ],
+    [
+        "create table db.t5 (s date, e date, period for p (s, e))",
+        "alter table db.t5 drop period for p",
+        "alter table db.t5 modify e date",
+    ],
+]
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_the_ends_of_a_period_take_no_null(server: Server) -> None:
+    check(server, PERIODS)
+
+
 # The table before the statement decides a condition.
 CONDITIONS = [
     "drop a, add column if not exists a int unsigned",

@@ -75,6 +75,28 @@ def test_a_primary_key_follows_its_columns_and_makes_them_not_null() -> None:
     assert (shape.primary_key, shape.columns[1].is_nullable) == (("b",), False)
 
 
+PERIOD = "create table t (a date, b date, c date, period for p (a, b))"
+
+
+@pytest.mark.parametrize(
+    ("statements", "never_null"),
+    [
+        ([PERIOD, "alter table t modify A date first, change b e date after c"], ["A", "e"]),
+        ([PERIOD, "alter table t rename column a to x", "alter table t modify x date"], ["x", "b"]),
+        ([PERIOD, "rename table t to u", "create table t like u", "alter table t modify a date"], ["a", "b"]),
+        ([PERIOD, "alter table t modify a date, drop period for p"], ["b"]),
+        ([PERIOD, "alter table t drop period for p, add period for q (b, c), modify a date, modify b date"],
+         ["b", "c"]),
+        ([PERIOD, "alter table t drop period for p"], ["a", "b"]),
+        (["create table t (a date, b date)", "alter table t add period for p (A, b)", "alter table t modify a date"],
+         ["a", "b"]),
+    ],
+)  # fmt: skip
+def test_the_ends_of_a_period_stay_not_null(statements: list[str], never_null: list[str]) -> None:
+    columns = shapes_of(*statements).tables["d", "t"].columns
+    assert {column.name for column in columns if column.is_nullable is False} == {*never_null}
+
+
 def test_a_foreign_key_may_have_the_name_of_an_index() -> None:
     table = "create table t (a int, unique f (a), constraint f foreign key (a) references p (id))"
     for drop, left in (

@@ -482,7 +482,7 @@ OF_MARIADB = [
     ),
     (
         "alter table t add period for p (a, b), drop period for q",
-        ["other d.t key(a, b) <add period>", "other d.t <drop period>"],
+        ["other d.t <drop period>", "other d.t key(a, b) <add period>"],
     ),
     (
         "alter table t add (s date, e date, period for p (s, e), unique u (s))",
