@@ -37,6 +37,7 @@ from ingest.ddl.definitions import (
     with_columns_of_periods,
 )
 from ingest.ddl.hashed_keys import with_hashes_apart
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.names import Names
 from ingest.ddl.sql_modes import modes_of_values
 from ingest.ddl.table_options import OPTIONS, read_option
@@ -322,7 +323,7 @@ class _Parts:
         cursor.take_one_of("RESTRICT", "CASCADE")
 
     def _drop_key(self, name: str, what: str, is_conditional: bool) -> None:
-        if name.upper() == "PRIMARY" and what != "foreign key":
+        if lowered(name) == "primary" and what != "foreign key":
             self._dropped.append(self._action("drop_primary_key", is_conditional=is_conditional))
         else:
             self._other(f"drop {what}", dropped_keys=(name,), is_conditional=is_conditional)

@@ -13,6 +13,7 @@ from ingest.ddl.alter_table import read_alter_table
 from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
 from ingest.ddl.definitions import Elements, read_algorithm, read_elements, read_key_parts
 from ingest.ddl.labels import Literals
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
 from ingest.ddl.sql_modes import MODES_OF_VALUES, SYNTAXES
@@ -432,7 +433,7 @@ class _Reader:
         cursor.skip_until(lambda at: at.word() == "ON")
         cursor.expect("ON")
         self._table()
-        if verb == "DROP" and name.upper() == "PRIMARY":
+        if verb == "DROP" and lowered(name) == "primary":
             return [self._action("drop_primary_key", is_conditional=is_conditional)]
         keys: tuple[Key, ...] = ()
         if is_unique:

@@ -25,6 +25,7 @@ BODY_MARK: Final = rf"(?<!{_LETTER})(?<![.$])(?P<mark>\${_LETTER}*+\$)"
 Within a name, or behind a point, the same signs are part of the name.
 """
 
+_PRIVATE_LETTERS: Final = range(0xE000, 0xF900)
 _STRINGS: Final = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING})
 _SIGNS: Final = {
     "(": TokenType.L_PAREN,
@@ -146,16 +147,33 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...]
         cut.
     """
     tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
+    stand_ins = _stand_ins(text)
     try:
-        tokens = tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut))
+        tokens = tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut).translate(stand_ins))
     except (TokenError, ValueError, IndexError) as error:
         if is_cut:
-            return tokenizer.tokens
+            return _with_own_letters(tokenizer.tokens, stand_ins)
         raise NotUnderstoodError(f"no tokens: {error}") from error
     # Outside of quotes, only the old form of NULL has a backslash. So a string ends elsewhere: PREPARE read the text in
     # another SQL mode than that of EXECUTE, which is logged.
     if not is_cut and any(one.token_type == TokenType.BACKSLASH and text[one.end + 1 :][:1] != "N" for one in tokens):
         raise NotUnderstoodError("a backslash outside of quotes: it was read in another sql_mode than the logged one")
+    return _with_own_letters(tokens, stand_ins)
+
+
+def _stand_ins(text: str) -> dict[int, int]:
+    """Return, for each blank beyond ASCII in a text, a letter that the text does not have.
+
+    Such a blank, as U+00A0 and U+3000, is a letter for a server, and part of a name that has no quotes.
+    """
+    blanks = {ord(sign) for sign in text if sign > "\x7f" and sign.isspace()} if not text.isascii() else set[int]()
+    return dict(zip(sorted(blanks), (one for one in _PRIVATE_LETTERS if chr(one) not in text), strict=False))
+
+
+def _with_own_letters(tokens: list[Token], stand_ins: dict[int, int]) -> list[Token]:
+    own = {stand_in: blank for blank, stand_in in stand_ins.items()}
+    for token in tokens if own else ():
+        token.text = token.text.translate(own)
     return tokens
 
 
@@ -188,7 +206,10 @@ class Cursor:
     def word(self, ahead: int = 0) -> str:
         """Return the unquoted word at the cursor in upper case; empty for any other token."""
         token = self._token(ahead)
-        return token.text.upper() if token is not None and token.token_type == TokenType.VAR else ""
+        if token is None or token.token_type != TokenType.VAR:
+            return ""
+        # Python takes `ı` for a small I, and `ındex` is no keyword.
+        return token.text.upper() if token.text.isascii() else token.text
 
     def is_sign(self, sign: str, ahead: int = 0) -> bool:
         """Return whether the token is a sign such as `(`."""

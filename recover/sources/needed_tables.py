@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from ingest.ddl.letter_case import lowered
+
 if TYPE_CHECKING:
     from ingest.ddl.foreign_keys import KeyInTime
     from ingest.ddl.history import Event, Place
@@ -21,7 +23,7 @@ def needed_tables(tables: Collection[str], history: "SchemaHistory") -> frozense
 
     if not tables:
         return None
-    names, evidence = {table.lower() for table in tables}, history.evidence()
+    names, evidence = set(map(lowered, tables)), history.evidence()
     for former, name in reversed(renames(evidence)):
         if _are_named(_text(*name), names):
             names.add(_text(*former))
@@ -52,8 +54,8 @@ def _are_named(name: str, names: Collection[str]) -> bool:
 
 
 def _lower(schema: str | None, table: str | None) -> tuple[str, str]:
-    return (schema or "").lower(), (table or "").lower()
+    return lowered(schema or ""), lowered(table or "")
 
 
 def _text(schema: str, table: str) -> str:
-    return f"{schema}.{table}".lower()
+    return lowered(f"{schema}.{table}")

@@ -684,6 +684,26 @@ def test_modes_that_decide_values_are_those_that_the_statement_sets() -> None:
     assert found.detail == PAD_CHAR_TO_FULL_LENGTH
 
 
+# Blanks beyond ASCII are letters, and keywords have only letters of ASCII.
+ODD_NAMES = [
+    ("create table \u00a0t (\u3000id int, `a\u00a0` int)", ["create_table d.\u00a0t \u3000id int, a\u00a0 int"]),
+    (
+        "alter table t add a\u2028\u0085b int after \u00a0\ue000",
+        ["add_column d.t a\u2028\u0085b int after \u00a0\ue000"],
+    ),
+    ("alter table t add e enum('\u3000x')", ["add_column d.t e enum('\u3000x')"]),
+    ("create table t (ındex int, cheſk int, key (ındex))", ["create_table d.t ındex int, cheſk int"]),
+    ("alter table t add ındex int, modify ıf int", ["modify_column d.t [ıf] ıf int", "add_column d.t ındex int"]),
+    ("alter table t drop index prımary", ["other d.t <drop index>"]),
+    ("drop index prımary on t", ["other d.t <drop index prımary>"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ODD_NAMES)
+def test_letters_beyond_ascii_belong_to_names(text: str, expected: list[str]) -> None:
+    assert [shown(one).replace("int(11)", "int") for one in actions_of(text, "d")] == expected
+
+
 BODIES = [
     "$$ // don't round here\n return n + 1 $$",
     "$js$ return `it's ${n}` + $$ /* \" $js$",
