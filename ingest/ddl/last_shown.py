@@ -38,7 +38,7 @@ def last_shown(
         if _made_by_rename(action) == table:
             is_shown: bool | None = _shows_renames(tables, actions, number, is_same)
         else:
-            is_shown = _shows(table, names, action, is_same)
+            is_shown = _shows(table, names, tables, actions, number, is_same)
         if is_shown:
             return place
     return BEGINNING
@@ -81,7 +81,7 @@ def _shows_rename(
             later = (one for _, one in islice(actions, at + 1, None))
             if former in tables and not any(former in (_made_by_rename(one), _created_by(one)) for one in later):
                 return False
-        elif (is_shown := _shows(former, names, action, is_same)) is not None:
+        elif (is_shown := _shows(former, names, tables, actions, at, is_same)) is not None:
             return is_shown
     return True
 
@@ -106,11 +106,14 @@ def _created_by(action: Action) -> TableId | None:
 def _shows(
     table: TableId,
     names: Mapping[str, Mapping[str, Any]],
-    action: Action,
+    tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
+    actions: Sequence[tuple[Place, Action]],
+    number: int,
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> bool | None:
     """Return whether these columns of a table look like the result of an action; None if it changes none of them."""
-    if _table_of(action) != table:
+    action = actions[number][1]
+    if _table_of(action) != table or (action.is_conditional_creation and not _is_gone(table, actions, number)):
         return None
     defined = list(Shape([*action.columns]).column_rows(table))
     has_defined = bool(defined) and all(
@@ -120,7 +123,9 @@ def _shows(
     match action.action:
         case "create_table":
             return has_defined and [lowered(row["column_name"]) for row in defined] == in_order
-        case "create_like" | "create_select":
+        case "create_like":
+            return _is_copy(names, tables, actions, number, is_same)
+        case "create_select":
             return True
         case "add_column":
             return has_defined and (action.is_conditional or _is_in_place(action, in_order, is_added=True))
@@ -140,6 +145,40 @@ def _shows(
             texts = [row["character_set"] for row in names.values() if row["character_set"]]
             return all(action.character_set in (None, character_set) for character_set in texts)
     return None
+
+
+def _is_gone(table: TableId, actions: Sequence[tuple[Place, Action]], number: int) -> bool:
+    """Return whether the log tells that no table has this name before an action: then IF NOT EXISTS creates it."""
+    for _, action in islice(reversed(actions), len(actions) - number, None):
+        if action.action == "drop_database" and action.schema_name == table[0]:
+            return True
+        if table in (_table_of(action), _made_by_rename(action)):
+            return action.action in ("drop_table", "rename_table") and _made_by_rename(action) != table
+    return False
+
+
+def _is_copy(
+    names: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[TableId, Sequence[Mapping[str, Any]]],
+    actions: Sequence[tuple[Place, Action]],
+    number: int,
+    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
+) -> bool:
+    """Return whether a table may be the one that CREATE TABLE … LIKE made.
+
+    It looks like its model, if that is still what it was.
+    """
+    model = actions[number][1].model
+    later = (one for _, one in islice(actions, number + 1, None) if one.action not in ("other", "truncate_table"))
+    if model not in tables or any(model in (_table_of(one), _made_by_rename(one)) for one in later):
+        return True
+    columns = _by_name(tables[model])
+
+    def in_order(named: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Any]]:
+        by_place = sorted(named, key=lambda name: named[name]["ordinal_position"])
+        return [(name, named[name]["primary_key_ordinal"]) for name in by_place]
+
+    return in_order(names) == in_order(columns) and all(is_same(row, columns[name]) for name, row in names.items())
 
 
 def _is_in_place(action: Action, in_order: Sequence[str], *, is_added: bool) -> bool:

@@ -294,6 +294,35 @@ def test_a_table_that_is_there_under_its_former_name_is_not_renamed_yet() -> Non
     assert last_shown(U, both, actions[1:], is_same) == (2, 2)
 
 
+def test_a_copy_is_shown_only_if_it_looks_like_its_model() -> None:
+    copied = [
+        ((1,), statement("drop_table")),
+        ((2,), statement("create_like", other_schema_name="s", other_table_name="u")),
+    ]
+    old, new = rows(T, a="int"), rows(T, b="int")
+    for model, is_shown in ((rows(U, b="int"), True), (rows(U, a="int"), False), (rows(U, b="bigint"), False)):
+        assert last_shown(T, {T: new, U: model}, copied, is_same) == ((2,) if is_shown else ())
+    # The snapshot has no model, or another statement has changed that.
+    assert last_shown(T, {T: old}, copied, is_same) == (2,)
+    dropped = ((3,), statement("drop_column", U, column_name="b"))
+    assert last_shown(T, {T: old, U: rows(U, c="int")}, [*copied, dropped], is_same) == (2,)
+
+
+@pytest.mark.parametrize("created", ["create table if not exists t (a int)", "create table if not exists t like u"])
+def test_a_creation_that_may_have_done_nothing_is_not_shown(created: str) -> None:
+    def place(*texts: str) -> Any:
+        told = [*enumerate((*texts, created), 1)]
+        actions = [((number,), action) for number, text in told for action in actions_of(text, "s")]
+        return last_shown(T, {T: rows(T, a="int")}, actions, lambda one, other: True)
+
+    # The dump is older than the log.
+    assert place("alter table t rename column a to b") == ()
+    assert place("rename table u to t", "alter table t rename column a to b") == (1,)
+    for end in ("drop table t", "rename table t to x", "drop database s"):
+        assert place(end) == (2,)
+        assert place(end, "create table t (b int)") == ()
+
+
 @pytest.mark.parametrize(("shown", "expected"), [("varchar(5)", "latin1"), ("varchar(6)", None)])
 def test_a_later_snapshot_tells_the_character_set_that_a_statement_did_not(shown: str, expected: str | None) -> None:
     created = statement("create_table", columns=(column("a", "varchar(5)"),))
