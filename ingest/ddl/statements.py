@@ -77,11 +77,11 @@ def actions_of(
     # Columns with different defaults are equal.
     possible = {repr(one): one for one in readings if not _is_not_understood(one)}
     if len(possible) > 1:
-        first, *others = (one[0] for one in possible.values())
-        is_same = all((one.schema_name, one.table_name) == (first.schema_name, first.table_name) for one in others)
-        table = (first.schema_name, first.table_name) if is_same else (None, None)
+        firsts = [one[0] for one in possible.values() if one]
+        tables = {(one.schema_name, one.table_name) for one in firsts}
+        table = tables.pop() if len(tables) == 1 else (None, None)
         detail = "it sets sql_mode, and depends on the sql_mode of its session"
-        return [Action("not_understood", first.statement_type, *table, detail=detail)]
+        return [Action("not_understood", firsts[0].statement_type, *table, detail=detail)]
     return next(iter(possible.values()), readings[0])
 
 

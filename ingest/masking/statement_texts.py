@@ -18,7 +18,7 @@ from ingest.ddl.actions import Action
 from ingest.ddl.batches import sql_mode_bits, statement_actions
 from ingest.ddl.digest_batches import digest_hash
 from ingest.ddl.digests import DigestReader
-from ingest.ddl.verbs import may_be_ddl
+from ingest.ddl.verbs import may_be_ddl, sets_sql_mode
 from ingest.versions import Flavor, version_of
 
 _DIGEST_DIGITS: Final = 16
@@ -96,6 +96,9 @@ def _without_literals(row: Mapping[str, Any], flavor: Flavor, version: tuple[int
     """Return a DDL statement with `'?'` and `0` for its literals, or None if it would not mean the same then."""
     from ingest.ddl.tokens import NotUnderstoodError, tokens_of
 
+    if sets_sql_mode(row["sql_text"]) and any(mark in row["sql_text"] for mark in '"\\'):
+        # The mode of the session, which is not logged, decides what is a literal.
+        return None
     try:
         tokens = tokens_of(row["sql_text"], sql_mode_bits(row["sql_mode"]), flavor, version)
     except NotUnderstoodError:

@@ -409,7 +409,7 @@ OF_MARIADB = [
     ("alter table t nowait drop a", ["drop_column d.t [a]"]),
     (
         "alter table t add index if not exists i (a), drop index if exists j",
-        ["other d.t <add index>", "other d.t <drop index>"],
+        ["other d.t <add index>", "other d.t ? <drop index>"],
     ),
     ("alter table t add constraint if not exists c check (a > 1)", ["other d.t <add check>"]),
     ("drop table if exists t wait 3", ["drop_table d.t ?"]),
@@ -752,6 +752,14 @@ def test_dollars_quote_nothing_on_other_servers(flavor: Flavor, version: tuple[i
 )
 def test_an_object_that_is_no_table_concerns_no_table(text: str, expected: str) -> None:
     assert [shown(one) for one in actions_of(text, "d")] == [expected]
+
+
+def test_each_view_of_a_statement_is_named() -> None:
+    dropped = [shown(one) for one in actions_of("drop view if exists v, s.w cascade", "d")]
+    assert dropped == ["other d.v ? <drop view>", "other s.w ? <drop view>"]
+    assert [shown(one) for one in actions_of("create view if not exists v as select 1, 2", "d")] == [
+        "other d.v ? <create view>"
+    ]
 
 
 @pytest.mark.parametrize("text", ["alter table t add a int comment 'x", "drop database 'x", "create sequence s x'zz'"])

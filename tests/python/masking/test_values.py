@@ -168,6 +168,15 @@ def test_a_routine_in_another_language_changes_no_table(statement: str) -> None:
     assert (action.action, action.statement_type) == ("other", " ".join(statement.upper().split()[:2]))
 
 
+@pytest.mark.parametrize("mode", ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"])
+@pytest.mark.parametrize("quoted", ['"alice"', r"'it\'alice'"])
+def test_no_literal_is_left_by_a_statement_that_sets_the_mode(quoted: str, mode: str) -> None:
+    text = f"set statement sql_mode={mode} for alter table t add a int comment {quoted}"
+    batch = pa.RecordBatch.from_pylist([row(text) | {"sql_mode": mode}], STATEMENTS)
+    (masked,) = with_masked_texts(batch, "mariadb", "10.11.18-MariaDB", KEY)["sql_text"].to_pylist()
+    assert masked.startswith("ALTER TABLE `shop`.`t` (masked_")
+
+
 def _gist(action: Action) -> tuple[str, str | None]:
     return action.action, action.table_name
 
