@@ -9,7 +9,7 @@ from typing import Final
 
 from ingest.ddl.actions import Column, Default
 from ingest.ddl.labels import Literals, in_any, in_column, written
-from ingest.ddl.sql_modes import MAXDB, ORACLE, REAL_AS_FLOAT
+from ingest.ddl.sql_modes import MAXDB, ORACLE, REAL_AS_FLOAT, TYPE_SCHEMAS
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
 
@@ -157,13 +157,16 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
     NotUnderstoodError
         The cursor is not at a type that the servers know.
     """
-    if cursor.is_sign(".", 1) and cursor.word().endswith("_SCHEMA"):
-        cursor.at += 2  # MariaDB shows `mariadb_schema.date` where the SQL mode gives `date` another meaning.
-        dialect = replace(dialect, sql_mode=dialect.sql_mode & ~(ORACLE | MAXDB))
+    schema = dialect.sql_mode
+    if cursor.is_sign(".", 1) and cursor.word() in TYPE_SCHEMAS:
+        schema = TYPE_SCHEMAS[cursor.word()]
+        cursor.at += 2
     if cursor.is_quoted():
         raise cursor.not_understood("a type")
     word = cursor.name().upper()
     is_sized_blob = word == "BLOB" and cursor.is_sign("(")
+    if word == "DATE" and schema & ORACLE and dialect.is_mariadb:
+        return DataType("datetime")
     if dialect.sql_mode & ORACLE and dialect.is_mariadb and word in _OF_ORACLE and not is_sized_blob:
         return _oracle_type(word, cursor, dialect)
     if word in _INTEGERS:
@@ -185,7 +188,7 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
         return DataType("year", ("2" if width == 2 else "4") if dialect.shows_widths else "")
     if word in ("DATE", "TIME", "DATETIME", "TIMESTAMP"):
         digits = _sizes(cursor)
-        if word == "TIMESTAMP" and dialect.sql_mode & MAXDB:
+        if word == "TIMESTAMP" and schema & MAXDB:
             word = "DATETIME"
         return DataType(word.lower(), str(digits[0]) if digits and digits[0] else "")
     if word in ("ENUM", "SET"):
@@ -479,14 +482,12 @@ def character_set_of(collation: str) -> str | None:
     return None if first in ("uca1400", "default", "bin") else first
 
 
-_OF_ORACLE: Final = frozenset({"DATE", "NUMBER", "CLOB", "BLOB", "RAW", "VARCHAR2", "VARCHAR"})
+_OF_ORACLE: Final = frozenset({"NUMBER", "CLOB", "BLOB", "RAW", "VARCHAR2", "VARCHAR"})
 
 
 def _oracle_type(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
     """Read a type that has another meaning in MariaDB's sql_mode=ORACLE."""
     sizes = _sizes(cursor)
-    if word == "DATE":
-        return DataType("datetime")
     if word == "NUMBER":
         return DataType("decimal", f"{sizes[0]},{(*sizes, 0)[1]}", _sign(cursor)) if sizes else DataType("double")
     if word == "RAW":

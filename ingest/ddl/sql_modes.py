@@ -8,6 +8,14 @@ ORACLE: Final = 1 << 9
 MAXDB: Final = 1 << 12
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
 
+TYPE_SCHEMAS: Final = {"MARIADB_SCHEMA": 0, "ORACLE_SCHEMA": ORACLE, "MAXDB_SCHEMA": MAXDB}
+"""Words before the name of a type, with the mode in which MariaDB then reads DATE and TIMESTAMP.
+
+It shows `mariadb_schema.date` where the SQL mode gives `date` another meaning. Other types are those of the session.
+
+Source: MariaDB, sql/sql_schema.cc, `Schema::find_by_name`.
+"""
+
 SYNTAXES: Final = tuple(
     quotes | numbers | escapes
     # ORACLE and MAXDB include ANSI_QUOTES.

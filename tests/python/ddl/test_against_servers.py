@@ -461,12 +461,17 @@ def test_a_varchar_that_is_too_long_is_a_text(server: Server) -> None:
 def test_types_of_oracle_are_those_that_the_server_makes_of_them(server: Server) -> None:
     types = [
         *("blob", "blob(30)", "blob(300)", "clob", "number", "number(5)", "number(5,2)", "varchar2(9)", "raw(5)"),
-        *("date", "varchar(9)", "text", "timestamp", "mariadb_schema.date"),
+        *("date", "varchar(9)", "text", "timestamp", "mariadb_schema.date", "maxdb_schema.timestamp null"),
+        *(f"mariadb_schema.{one}" for one in ("blob", "blob(300)", "clob", "number(5)", "raw(3)", "varchar2(9)")),
     ]
+    of_any_mode = ["oracle_schema.date", "maxdb_schema.timestamp null", "oracle_schema.blob", "maxdb_schema.date"]
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("create database db")
         cursor.execute("set sql_mode = 'oracle'")
         for number, one in enumerate(types):
+            cursor.execute(f"create table db.t{number} (a {one})")
+        cursor.execute("set sql_mode = ''")
+        for number, one in enumerate(of_any_mode, len(types)):
             cursor.execute(f"create table db.t{number} (a {one})")
     shapes = Shapes()
     for action in stated_actions(server.flush()):
