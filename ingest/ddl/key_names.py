@@ -33,11 +33,15 @@ def without_dropped(keys: Sequence[Key], action: Action, table: str) -> list[Key
     may_be_foreign = action.detail in MAY_DROP_FOREIGN_KEYS
     may_be_index = action.detail not in ("drop foreign key", "drop check")
     replaced = {(lowered(key.name), key.is_foreign) for key in action.keys if key.name and not key.is_conditional}
+    there = [(lowered(name), key) for name, key in named(keys, table)]
+    if action.detail == "drop constraint" and any(key.is_foreign and name in dropped for name, key in there):
+        # MariaDB drops the foreign key and leaves a unique key of the same name; MySQL refuses the statement.
+        may_be_index = False
     return [
         key
-        for name, key in named(keys, table)
-        if (lowered(name), key.is_foreign) not in replaced
-        and not (lowered(name) in dropped and (may_be_foreign if key.is_foreign else may_be_index))
+        for name, key in there
+        if (name, key.is_foreign) not in replaced
+        and not (name in dropped and (may_be_foreign if key.is_foreign else may_be_index))
     ]
 
 

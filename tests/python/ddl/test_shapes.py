@@ -103,6 +103,7 @@ def test_a_foreign_key_may_have_the_name_of_an_index() -> None:
         ("drop foreign key f", [False]),
         ("drop foreign key if exists F", [False]),
         ("drop index f", [True]),
+        ("drop constraint f", [False]),
         ("drop check f", [False, True]),
         ("drop foreign key f, add constraint f foreign key (a) references q (id)", [False, True]),
         ("add foreign key if not exists f (a) references q (id)", [False, True]),
