@@ -460,7 +460,7 @@ def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, l
     """Return the unique and foreign keys that rows of `schema_keys` and `foreign_keys` describe."""
     parts: dict[tuple[str, str, str], list[Row]] = {}
     for row in (*keys, *foreign_keys):
-        if row["constraint_name"].upper() != "PRIMARY":
+        if lowered(row["constraint_name"]) != "primary":
             parts.setdefault((row["schema_name"], row["table_name"], row["constraint_name"]), []).append(row)
     found: dict[TableId, list[Key]] = {}
     for (schema, table, name), rows in parts.items():

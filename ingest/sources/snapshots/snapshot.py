@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ingest.binlog.charsets import BEYOND_BMP
 from ingest.ddl.column_types import LABELLED, character_set_of
 from ingest.ddl.hashed_keys import hash_columns
+from ingest.ddl.letter_case import lowered
 from ingest.errors import SnapshotInputError
 
 Origin = Literal["server", "files", "ddl", "binlog"]
@@ -178,7 +179,7 @@ def schema_rows(
     listed = [row for row in columns if _table_id(row) not in views]
     key_rows = sorted(_with_parts(map(_key_row, keys), statistics, listed), key=_key_order)
     primary = {
-        _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
+        _column_id(row): row["ordinal_position"] for row in key_rows if lowered(row["constraint_name"]) == "primary"
     }
     with_periods = [*listed, *_period_columns(listed, table_rows, primary)]
     complete = [*with_periods, *_hash_columns(with_periods, table_rows, statistics)]
@@ -334,7 +335,7 @@ def _hash_columns(
     hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in statistics:
         is_hash = str(row["INDEX_TYPE"]).upper() == "HASH" and str(row["NON_UNIQUE"]) == "0"
-        if is_hash and str(row["INDEX_NAME"]).upper() != "PRIMARY":
+        if is_hash and lowered(str(row["INDEX_NAME"])) != "primary":
             hashes[_table_id(row)].add(str(row["INDEX_NAME"]))
     for (schema, table), others in _by_table(columns, hashes).items():
         engine = engines.get((schema, table))

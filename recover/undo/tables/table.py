@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ingest.binlog.hints import enum_members
+from ingest.ddl.letter_case import lowered
 from recover.sources.document_types import DocumentTypes
 
 TableName = tuple[str, str]
@@ -239,7 +240,7 @@ def _unique_keys(
         columns = tuple(part.column for part in parts if part.column is not None)
         if parts != UniqueKey.of_columns(columns).parts:
             computed.append(UniqueKey(parts))
-        elif name.upper() != "PRIMARY":
+        elif lowered(name) != "primary":
             plain.append(columns)
     return tuple(plain), tuple(computed)
 
