@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Key, Kind
 from ingest.ddl.alter_table import read_alter_table
-from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
+from ingest.ddl.column_types import (
+    DataType,
+    Dialect,
+    bytes_each,
+    character_set_of,
+    read_character_set,
+    read_collation,
+    read_type,
+)
 from ingest.ddl.definitions import Elements, read_algorithm, read_elements, read_key_parts
 from ingest.ddl.labels import Literals
 from ingest.ddl.letter_case import lowered
@@ -134,11 +142,14 @@ class _Reader:
     def read(self) -> list[Action]:
         """Read the statement and return its actions."""
         statement = self._text, self._dialect.sql_mode, self._dialect.flavor, self._dialect.version
+        literals = self._dialect.literals
+        # In a character set of single bytes, U+00A0 is never a letter.
+        blanks = "\xa0" if literals is not None and bytes_each(literals.client) == 1 else ""
         try:
-            self._cursor = Cursor(self._text, tokens_of(*statement))
+            self._cursor = Cursor(self._text, tokens_of(*statement, blanks=blanks))
         except NotUnderstoodError:
             # The body of a routine may have quotes of another language. What comes before them tells what it is.
-            self._cursor = Cursor(self._text, tokens_of(*statement, is_cut=True))
+            self._cursor = Cursor(self._text, tokens_of(*statement, is_cut=True, blanks=blanks))
             self._beginning()
             raise
         verb, modifiers, named = self._beginning()

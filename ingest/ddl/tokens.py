@@ -126,7 +126,15 @@ def _blanks(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_cut: bool = False) -> list[Token]:
+def tokens_of(
+    text: str,
+    sql_mode: int,
+    flavor: Flavor,
+    version: tuple[int, ...],
+    is_cut: bool = False,
+    *,
+    blanks: str = "",
+) -> list[Token]:
     """Return the tokens of a statement.
 
     Parameters
@@ -139,6 +147,8 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...]
         Flavor and version of the server.
     is_cut
         Whether a string or name may lack its end; the tokens before it are returned, or before any other error.
+    blanks
+        Signs beyond ASCII that are blanks.
 
     Raises
     ------
@@ -147,7 +157,7 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...]
         cut.
     """
     tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
-    stand_ins = _stand_ins(text)
+    stand_ins = _stand_ins(text, blanks)
     try:
         tokens = tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut).translate(stand_ins))
     except (TokenError, ValueError, IndexError) as error:
@@ -161,13 +171,15 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...]
     return _with_own_letters(tokens, stand_ins)
 
 
-def _stand_ins(text: str) -> dict[int, int]:
-    """Return, for each blank beyond ASCII in a text, a letter that the text does not have.
+def _stand_ins(text: str, blanks: str) -> dict[int, int]:
+    """Return, for each sign beyond ASCII that only Python takes for a blank, a letter that the text does not have.
 
-    Such a blank, as U+00A0 and U+3000, is a letter for a server, and part of a name that has no quotes.
+    Such a sign, as U+00A0 and U+3000, is a letter for a server, and part of a name that has no quotes.
     """
-    blanks = {ord(sign) for sign in text if sign > "\x7f" and sign.isspace()} if not text.isascii() else set[int]()
-    return dict(zip(sorted(blanks), (one for one in _PRIVATE_LETTERS if chr(one) not in text), strict=False))
+    if text.isascii():
+        return {}
+    letters = {ord(sign) for sign in text if sign > "\x7f" and sign.isspace() and sign not in blanks}
+    return dict(zip(sorted(letters), (one for one in _PRIVATE_LETTERS if chr(one) not in text), strict=False))
 
 
 def _with_own_letters(tokens: list[Token], stand_ins: dict[int, int]) -> list[Token]:

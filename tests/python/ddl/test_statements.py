@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.ddl.actions import Action, Column
+from ingest.ddl.labels import Literals
 from ingest.ddl.sql_modes import (
     ANSI_QUOTES,
     MODES_OF_VALUES,
@@ -697,6 +698,12 @@ ODD_NAMES = [
     ("alter table t drop index prımary", ["other d.t <drop index>"]),
     ("drop index prımary on t", ["other d.t <drop index prımary>"]),
 ]
+
+
+def test_a_blank_of_a_set_of_single_bytes_is_one() -> None:
+    for client, expected in (("latin1", "add_column d.t a int"), ("gbk", "not_understood d.t")):
+        (found,) = actions_of("alter table t add\u00a0a int", "d", literals=Literals(client, client))
+        assert shown(found).startswith(expected)
 
 
 @pytest.mark.parametrize(("text", "expected"), ODD_NAMES)
