@@ -10,7 +10,15 @@ import pyarrow.compute as pc
 from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.labels import UTF8, Literals
-from ingest.ddl.sql_modes import ANSI_QUOTES, MAXDB, MODES_OF_VALUES, NO_BACKSLASH_ESCAPES, ORACLE, REAL_AS_FLOAT
+from ingest.ddl.sql_modes import (
+    ANSI_QUOTES,
+    MAXDB,
+    MODES_OF_VALUES,
+    MSSQL,
+    NO_BACKSLASH_ESCAPES,
+    ORACLE,
+    REAL_AS_FLOAT,
+)
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -65,6 +73,7 @@ _MODES: Final = {
     "REAL_AS_FLOAT": REAL_AS_FLOAT,
     "ANSI_QUOTES": ANSI_QUOTES,
     "ORACLE": ORACLE,
+    "MSSQL": MSSQL,
     "MAXDB": MAXDB,
     "NO_BACKSLASH_ESCAPES": NO_BACKSLASH_ESCAPES,
     **MODES_OF_VALUES,

@@ -5,6 +5,7 @@ from typing import Final
 REAL_AS_FLOAT: Final = 1 << 0
 ANSI_QUOTES: Final = 1 << 2
 ORACLE: Final = 1 << 9
+MSSQL: Final = 1 << 10
 MAXDB: Final = 1 << 12
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
 
@@ -18,8 +19,8 @@ Source: MariaDB, sql/sql_schema.cc, `Schema::find_by_name`.
 
 SYNTAXES: Final = tuple(
     quotes | numbers | escapes
-    # ORACLE and MAXDB include ANSI_QUOTES.
-    for quotes in (0, ANSI_QUOTES, ANSI_QUOTES | ORACLE, ANSI_QUOTES | MAXDB)
+    # The other modes include ANSI_QUOTES.
+    for quotes in (0, ANSI_QUOTES, ANSI_QUOTES | ORACLE, ANSI_QUOTES | MSSQL, ANSI_QUOTES | MAXDB)
     for numbers in (0, REAL_AS_FLOAT)
     for escapes in (0, NO_BACKSLASH_ESCAPES)
 )

@@ -15,7 +15,7 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from ingest.ddl.sql_modes import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
 from ingest.versions import Flavor
 
 _LETTER: Final = r"[\w\x80-\U0010ffff]"
@@ -64,30 +64,48 @@ class _RawAnsiTokenizer(_AnsiTokenizer):
     STRING_ESCAPES: ClassVar[list[str]] = ["'"]
 
 
+class _BracketTokenizer(_AnsiTokenizer):
+    IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"', ("[", "]")]
+
+
+class _RawBracketTokenizer(_BracketTokenizer):
+    STRING_ESCAPES: ClassVar[list[str]] = ["'"]
+
+
 _TOKENIZERS: Final = {
-    (False, False): _Tokenizer,
-    (False, True): _RawTokenizer,
-    (True, False): _AnsiTokenizer,
-    (True, True): _RawAnsiTokenizer,
+    ("`", False): _Tokenizer,
+    ("`", True): _RawTokenizer,
+    ('`"', False): _AnsiTokenizer,
+    ('`"', True): _RawAnsiTokenizer,
+    ('`"[', False): _BracketTokenizer,
+    ('`"[', True): _RawBracketTokenizer,
 }
 
 
+def _marks_of_names(sql_mode: int, flavor: Flavor) -> str:
+    """Return the signs that open a quoted name."""
+    if flavor == "mariadb" and sql_mode & MSSQL:
+        return '`"['
+    return '`"' if sql_mode & ANSI_QUOTES else "`"
+
+
 @cache
-def _lexemes(has_ansi_quotes: bool, has_backslashes: bool, flavor: Flavor, has_dollars: bool) -> re.Pattern[str]:
+def _lexemes(marks: str, has_backslashes: bool, flavor: Flavor, has_dollars: bool) -> re.Pattern[str]:
     """Return a pattern for comments, and for strings and names in which no comment begins.
 
     A backslash escapes the next sign in a string, not in a name. MySQL does not execute comments of MariaDB's kind. A
     string or name without an end is the rest of the text: each further quote in it would be searched for its end anew.
     """
     inside = r"(?:\\.|[^{0}\\])*+" if has_backslashes else "[^{0}]*+"
-    inside_double = '[^"]*+' if has_ansi_quotes else inside.format('"')
+    inside_double = '[^"]*+' if '"' in marks else inside.format('"')
+    bracketed = r"|\[(?:[^\]]|\]\])*+\]" if "[" in marks else ""
     mark = "M?!" if flavor == "mariadb" else "!"
     body = rf"|(?P<body>{BODY_MARK}(?:.*?(?P=mark)|.*))" if has_dollars else ""
     return re.compile(
         rf"""'{inside.format("'")}'|"{inside_double}"|`[^`]*+`|(?P<unended>['"`].*)"""
         # A version that no server has marks a comment for the client alone.
         rf"|(?P<opens>/\*{mark}(?!999999)(?:[0-9]{{5,6}})?)|(?P<closes>\*/)"
-        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)" + body,
+        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)" + bracketed + body,
         re.DOTALL,
     )
 
@@ -118,8 +136,8 @@ def bare(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_
             return found[0]
         return _blanks(found[0])
 
-    modes = bool(sql_mode & ANSI_QUOTES), not sql_mode & NO_BACKSLASH_ESCAPES
-    return _lexemes(*modes, flavor, has_dollars).sub(blank, text)
+    marks, has_backslashes = _marks_of_names(sql_mode, flavor), not sql_mode & NO_BACKSLASH_ESCAPES
+    return _lexemes(marks, has_backslashes, flavor, has_dollars).sub(blank, text)
 
 
 def _blanks(text: str) -> str:
@@ -156,7 +174,7 @@ def tokens_of(
         A string or name does not end, or something has content that it cannot have; not raised for a text that may be
         cut.
     """
-    tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
+    tokenizer = _TOKENIZERS[_marks_of_names(sql_mode, flavor), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
     stand_ins = _stand_ins(text, blanks)
     try:
         tokens = tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut).translate(stand_ins))

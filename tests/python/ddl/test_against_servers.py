@@ -487,6 +487,21 @@ OTHER_MODES = [
     ("no_backslash_escapes", r"set statement sql_mode = '' for create table db.t2 (a int comment 'c:\', b int)"),
     ("", r"set statement sql_mode = 'no_backslash_escapes' for create table db.t3 (a int comment 'it\'s', b int)"),
 ]
+OF_MSSQL = "create table [db].[t[]]] ([a b] int, [c]]--d] int, [it's] int comment '[', `e[` int /* [ */, \"f]\" int)"
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_brackets_quote_names_in_the_mode_of_mssql(server: Server) -> None:
+    server.execute("create database db character set utf8mb4")
+    server.flush()
+    server.execute("set sql_mode = 'mssql'", OF_MSSQL)
+    shapes = Shapes()
+    shapes.schemas["db"] = "utf8mb4", None
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    assert folded(shapes) == described(server, ["db"])
+
+
 PREPARED = r"create table db.t4 (a varchar(9) default 'it\'s', b varchar(9) default 'it\'s')"
 
 

@@ -9,6 +9,7 @@ from ingest.ddl.labels import Literals
 from ingest.ddl.sql_modes import (
     ANSI_QUOTES,
     MODES_OF_VALUES,
+    MSSQL,
     NO_BACKSLASH_ESCAPES,
     ORACLE,
     PAD_CHAR_TO_FULL_LENGTH,
@@ -648,6 +649,25 @@ def test_the_sql_mode_says_what_words_mean() -> None:
     assert [shown(one) for one in actions_of(quoted, "d", mode)] == ["create_table d.t a varchar(9), b float"]
     (refused,) = actions_of(quoted, "d")
     assert refused.action == "not_understood"
+
+
+BRACKETED = (
+    "create table [s].[t] ([a b] int, [c]]--d] int, [it's] int comment '[', `e[` int /* [ */, \"f]\" int, [key] int)"
+)
+
+
+@pytest.mark.parametrize("escapes", [0, NO_BACKSLASH_ESCAPES])
+def test_brackets_quote_names_in_the_mode_of_mssql(escapes: int) -> None:
+    mode = ANSI_QUOTES | MSSQL | escapes
+    (created,) = actions_of(BRACKETED, "d", mode, "mariadb")
+    assert (created.schema_name, created.table_name) == ("s", "t")
+    assert [one.name for one in created.columns] == ["a b", "c]--d", "it's", "e[", "f]", "key"]
+    for text, flavor, other in (
+        (BRACKETED, "mysql", mode),
+        (BRACKETED, "mariadb", escapes),
+        ("drop table [t", "mariadb", mode),
+    ):
+        assert [one.action for one in actions_of(text, "d", other, flavor)] == ["not_understood"]
 
 
 def test_a_backslash_outside_of_quotes_shows_that_the_mode_is_another_one() -> None:
