@@ -409,7 +409,7 @@ class _Fold:
         table = (action.schema_name or "", action.table_name or "")
         is_dropped = action.statement_type == "DROP VIEW"
         if action.is_conditional:
-            # MariaDB logs DROP VIEW IF EXISTS of a table, too, which does nothing.
+            # Servers log DROP VIEW IF EXISTS of a table, too, which does nothing.
             is_done = self._is_view(table) if is_dropped else not (table in self._known or self._may_be_there(table))
             if not is_done:
                 return

@@ -1,6 +1,7 @@
 """DDL that binloom applies gives the same tables as a real server."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pymysql
 import pytest
 
 from ingest.binlog import open_binlog
+from ingest.ddl.history import versions_of
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
 from ingest.versions import version_of
@@ -205,6 +208,25 @@ def test_each_type_is_shown_as_the_server_shows_it(server: Server) -> None:
     own = "ref_system_id" if server.flavor == "mysql" else "srid"
     types = [*(one for one in both if own not in one), *MORE_TYPES, *OF_ONE[server.flavor]]
     check(server, [[f"create table db.t{number} (a {one}) charset utf8mb4"] for number, one in enumerate(types)])
+
+
+@each_server()
+def test_letters_are_the_same_that_the_server_does_not_tell_apart(server: Server) -> None:
+    alike: dict[str, set[str]] = {}
+    for letter in map(chr, (*range(0x41, 0x7B), *range(0x80, 0xD800), *range(0xE000, 0xFFFE))):
+        for folded_so in (letter.lower(), letter.upper(), letter.casefold(), letter.upper().lower()):
+            alike.setdefault(folded_so, set()).add(letter)
+    pairs = {pair for letters in alike.values() for pair in combinations(sorted(letters), 2)}
+    assert len(pairs) > 1000
+    with server.connect(charset="utf8mb4") as connection, connection.cursor() as cursor:
+        for one, other in sorted(pairs):
+            is_same = False
+            try:
+                cursor.execute(f"select * from (select 1 as `x{one}`, 2 as `x{other}`) as found")
+            except pymysql.err.OperationalError as error:
+                assert error.args[0] == pymysql.constants.ER.DUP_FIELDNAME
+                is_same = True
+            assert is_same == (lowered(one) == lowered(other)), (one, other)
 
 
 @each_server()
@@ -533,6 +555,29 @@ def test_a_statement_that_was_prepared_in_another_mode_gets_no_wrong_columns(ser
     assert len(described(server, ["db"])["db", "t4"]["columns"]) == 2
     (action,) = stated_actions(server.flush())
     assert action.action == "not_understood" or [one.name for one in action.columns] == ["a", "b"]
+
+
+VIEWS = [
+    "create view db.v as select 1 as a",
+    "create table if not exists db.v (b int)",
+    "drop table if exists db.v",
+    "create table if not exists db.v (b int)",
+    "create view db.w as select 1 as a",
+    "create table db.t (a int)",
+    "drop view if exists db.t",
+    "drop view db.w, db.v",
+    "create table if not exists db.v (c int)",
+    "create table if not exists db.t (c int)",
+]
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mysql56", "mariadb118"))
+def test_a_view_is_no_table(server: Server) -> None:
+    server.flush()
+    server.execute("create database db", *VIEWS)
+    versions = versions_of(((place,), action) for place, action in enumerate(stated_actions(server.flush())))
+    known = {table: [row["column_name"] for row in found[-1].columns or ()] for table, found in versions.items()}
+    assert {table: names for table, names in known.items() if names} == {("db", "t"): ["a"], ("db", "v"): ["c"]}
 
 
 VERSIONED = [

@@ -396,7 +396,7 @@ def test_no_table_is_created_where_a_view_has_its_name(view: list[str]) -> None:
 
 def test_a_view_that_is_older_than_the_log_is_known_by_its_end() -> None:
     assert after(MADE.format("a"), "drop view t", MADE.format("b")) == ["b"]
-    # MariaDB logs the statement also if it leaves a table alone.
+    # Servers log the statement also if it leaves a table alone.
     assert after(MADE.format("a"), "drop view if exists t") == ["a"]
     assert after("create table t (a int)", "create view if not exists t as select 1") == ["a"]
 

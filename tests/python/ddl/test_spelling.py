@@ -2,8 +2,19 @@
 
 import pytest
 
+from ingest.ddl.letter_case import lowered
 from ingest.ddl.spelling import distinguishes_case
 from ingest.ddl.statements import actions_of
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("ÄÖ Straße", "äö straße"), ("İıI", "iıi"), ("ẞ ſ", "ẞ ſ"), ("ΑΣ", "ασ"),
+    # Pairs of letters that are younger than the tables of the servers.
+    ("Ⴀ Ꭰ Ӏ Ȼ", "Ⴀ Ꭰ Ӏ Ȼ"), ("Ƞ Ϙ ϴ Ҋ Ӆ Ӊ Ӎ Ԁ Ԏ", "Ƞ Ϙ ϴ Ҋ Ӆ Ӊ Ӎ Ԁ Ԏ"),
+])  # fmt: skip
+def test_letters_are_those_of_the_servers(name: str, expected: str) -> None:
+    assert lowered(name) == expected
+
 
 BOTH = "create table s.orders (a int); create table s.Orders (b int)"
 
