@@ -365,8 +365,7 @@ PERIODS = [
     [
         "create table db.t1 (s date, e date, a int)",
         "alter table db.t1 add period for p (s, e)",
-        "alter table db.t1 rename column s to x, add b int",
-        "alter table db.t1 change x y date default '2020-01-01', modify e date comment 'c'",
+        "alter table db.t1 change s S date default '2020-01-01', modify e date null comment 'c'",
     ],
     ["create table db.t2 (s date, e date, a int, period for p (s, e))"],
     ["create table db.t3 like db.t2", "alter table db.t3 modify s date comment 'c'"],

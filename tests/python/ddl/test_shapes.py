@@ -81,8 +81,7 @@ PERIOD = "create table t (a date, b date, c date, period for p (a, b))"
 @pytest.mark.parametrize(
     ("statements", "never_null"),
     [
-        ([PERIOD, "alter table t modify A date first, change b e date after c"], ["A", "e"]),
-        ([PERIOD, "alter table t rename column a to x", "alter table t modify x date"], ["x", "b"]),
+        ([PERIOD, "alter table t modify A date first, change b b date null after c"], ["A", "b"]),
         ([PERIOD, "rename table t to u", "create table t like u", "alter table t modify a date"], ["a", "b"]),
         ([PERIOD, "alter table t modify a date, drop period for p"], ["b"]),
         ([PERIOD, "alter table t drop period for p, add period for q (b, c), modify a date, modify b date"],
