@@ -71,5 +71,9 @@ def _first_files(log: Log) -> Iterator[_File]:
         }
         yield from (_File(*place) for place in places)
     else:
-        query = exp.select(*_FILE).from_("binloom.binlog_files").where("created_at is not null", "not coalesce(is_relay_log, false)")
+        query = (
+            exp.select(*_FILE)
+            .from_("binloom.binlog_files")
+            .where("created_at is not null", "not coalesce(is_relay_log, false)")
+        )
         yield from (_File(*place) for place in log.rows(query))

@@ -406,13 +406,11 @@ class _Fold:
 
     def _take_view(self, place: Place, action: Action) -> None:
         """Take a statement on a view: there is no table of this name, whatever was known."""
-        table = (action.schema_name or "", action.table_name or "")
-        is_dropped = action.statement_type == "DROP VIEW"
-        if action.is_conditional:
-            # Servers log DROP VIEW IF EXISTS of a table, too, which does nothing.
-            is_done = self._is_view(table) if is_dropped else not (table in self._known or self._may_be_there(table))
-            if not is_done:
-                return
+        table, is_dropped = (action.schema_name or "", action.table_name or ""), action.statement_type == "DROP VIEW"
+        # Servers log DROP VIEW IF EXISTS of a table, too, which does nothing.
+        may_be_table = not self._is_view(table) if is_dropped else table in self._known or self._may_be_there(table)
+        if action.is_conditional and may_be_table:
+            return
         self._unapplied.pop(table, None)
         self._miss(table, place, "dropped" if is_dropped else _A_VIEW)
         self._note(place, table)
