@@ -181,6 +181,8 @@ NO_NAMES: Final = (
     " tells which files could not be landed."
 )
 """What to do about a log without any names."""
+NO_NAMES_IN_FILES: Final = "The files have no change of a table. Give those of its time and its server."
+"""The same, if the log is files that were given."""
 
 
 class UnknownNameError(UsageError):

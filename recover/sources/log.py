@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
 from ingest.words import counted
-from recover.selection.catalog import NO_NAMES, TableVersion, UnknownNameError, read_table_versions, unknown_table
+from recover.selection.catalog import (
+    NO_NAMES,
+    NO_NAMES_IN_FILES,
+    TableVersion,
+    UnknownNameError,
+    read_table_versions,
+    unknown_table,
+)
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.emptiness import names_what_may_be_skipped, why_nothing
 from recover.selection.filters import Filters
@@ -352,7 +359,8 @@ class Log:
     def unknown(self, error: UnknownNameError) -> UnknownNameError:
         """Return the error for a name that is not in the log: of a part that could not be read, nobody knows."""
         if not self.problems:
-            return error
+            is_of_files = error.hint == NO_NAMES and not self.is_landed
+            return UnknownNameError(error.message, hint=NO_NAMES_IN_FILES) if is_of_files else error
         near = None if error.hint == NO_NAMES else error.hint
         finding = f"{error.message.removesuffix('.')} in what could be read of the log."
         return UnknownNameError(finding, hint=near or self.problems[0].hint)

@@ -3,7 +3,8 @@
 All rows are searched: also those that the plan leaves alone, and those of which it changes other columns.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -82,6 +83,33 @@ def gone(connection: "DuckDBPyConnection", search: Search) -> list[Holder]:
     return [one for one in lost if one.claimant not in present]
 
 
+def replaced(
+    connection: "DuckDBPyConnection", search: Search, now: Mapping[str, Collection[str]] | None = None
+) -> list[Holder]:
+    """Return the rows that had a value when the selection began, where another row has it now.
+
+    Parameters
+    ----------
+    now
+        The rows that have the values on a server, by claimant. Those of the log count for others.
+    """
+    if not search.table.row_key:
+        return []
+    lost = defaultdict[str, list[Holder]](list)
+    for one in _found(connection, search, f"{_first_that_lost(search)}, {_pairs(search)}", _NOT_GIVEN):
+        if one.is_sure:
+            lost[one.claimant].append(one)
+    present = defaultdict[str, set[str]](set)
+    for one in _now(connection, search) if lost else ():
+        present[one.claimant].add(one.row)
+    rows = {claimant: {*((now or {}).get(claimant, present[claimant]))} for claimant in lost}
+    return [
+        known[0]
+        for claimant, known in lost.items()
+        if rows[claimant] and rows[claimant].isdisjoint(one.row for one in known)
+    ]
+
+
 def without_row(connection: "DuckDBPyConnection", search: Search, *, is_given_only: bool = False) -> list[str]:
     """Return the claimants with a value which the plan gives no row, and that no row of the log has now.
 
@@ -100,8 +128,13 @@ def without_row(connection: "DuckDBPyConnection", search: Search, *, is_given_on
 
 
 def _present(connection: "DuckDBPyConnection", search: Search) -> set[str]:
+    return {one.claimant for one in _now(connection, search)}
+
+
+def _now(connection: "DuckDBPyConnection", search: Search) -> list[Holder]:
+    """Return the rows of the log that have a value now for sure, if the plan gives it to no row."""
     now = _found(connection, search, f"{_rows_now(search)}, {_pairs(search)}", _NOT_GIVEN)
-    return {one.claimant for one in now if one.is_sure}
+    return [one for one in now if one.is_sure]
 
 
 def _found(connection: "DuckDBPyConnection", search: Search, query: str, besides: str = "") -> list[Holder]:
@@ -138,7 +171,7 @@ def _changes(search: Search) -> str:
     return (
         f"select ({ORDER}) as o, event_type, coalesce(gtid, binlog_file || ':' || transaction_pos) as transaction_name,"
         f" coalesce({key}, change_id) as key, coalesce({key_after}, change_id) as key_after, {', '.join(values)},"
-        f" event_type != 'UPDATE' or key != key_after or {_is_set(search.parts)} as is_set,"
+        f" event_type != 'UPDATE' or {_is_set(search.parts)} as is_lost, is_lost or key != key_after as is_set,"
         " (epoch, file_sequence, transaction_pos) >="
         " (select min((epoch, file_sequence, transaction_pos)) from selected_transactions) as is_since"
         " from binloom.row_changes where source_id = $source and schema_name = $schema and table_name = $name"
@@ -275,6 +308,22 @@ def _rows_that_lost(search: Search) -> str:
     lost = (
         f"select * from (select k, transaction_name, is_lost, is_since, {known} from ({steps}))"
         f" where is_lost and (is_since or ({are_known}))"
+    )
+    return _rows(search, lost)
+
+
+def _first_that_lost(search: Search) -> str:
+    """Return queries of the rows that had a value when the selection began, and lost it since.
+
+    A row with another primary key is the same row.
+    """
+    numbers = range(len(search.parts))
+    held = ", ".join(f"before_{number} as p{number}" for number in numbers)
+    values = ", ".join(f"before_{number}" for number in numbers)
+    lost = (
+        f"select key as k, transaction_name, {held} from all_changes"
+        " where is_since and event_type != 'INSERT' and is_lost"
+        f" qualify row_number() over (partition by {values} order by o) = 1"
     )
     return _rows(search, lost)
 

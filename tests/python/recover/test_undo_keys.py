@@ -100,6 +100,25 @@ PARENTS_AND_CHILDREN = [
         "update c set code = 'two'", "update p set code = 'uno' where id = 1",
     ),
     refused(
+        "the undo refers (c_p) to row 1 of {}.p, whose value another row has now", "another parent with the key",
+        (PARENTS, TWO_PARENTS, CODED, "insert into c values (1, 'one')"), "update c set code = 'two'",
+        "update p set code = 'uno' where id = 1", "insert into p values (3, 'One', 0)",
+    ),
+    refused(
+        "the undo refers (c_p) to row 1 of {}.p, whose value another row has now", "another parent after a deleted one",
+        (PARENTS, TWO_PARENTS, CODED, "insert into c values (1, 'one')"), "delete from c",
+        "delete from p where id = 1", "update p set code = 'one' where id = 2",
+    ),
+    Situation(
+        Case(
+            "parent whose key came back", (PARENTS, "insert into p values (7, 'one', 0)", "delete from p",
+            TWO_PARENTS, CODED, "insert into c values (1, 'one')"), ("update c set code = 'two'",),
+            ("update p set code = 'uno' where id = 1", "update p set id = 9 where id = 2",
+             "update p set code = 'one' where id = 1"),
+        ),
+        expected="select code from {}.c where code = 'one'",
+    ),
+    refused(
         OF_PARENT, "parent of a unique key in MINIMAL images",
         (PARENTS, TWO_PARENTS, CODED, "insert into c values (1, 'one')"), "update c set code = 'two'",
         MINIMAL, "update p set code = 'uno' where id = 1",
