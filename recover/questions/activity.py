@@ -287,8 +287,8 @@ class Activity:
             )
         if self._without_known_key:
             found.append(
-                f"The hot rows are without {counted(self._without_known_key, 'change')} of tables whose primary key is"
-                " not known or does not exist."
+                "The list of rows that were written again and again leaves out"
+                f" {counted(self._without_known_key, 'change')} of tables without a known primary key."
             )
         if self._absurd:
             found.append(
