@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -410,3 +411,13 @@ def test_a_table_may_be_in_the_part_of_a_log_that_cannot_be_read(command: tuple[
     assert_sentence(result, 3, "is encrypted by its server from position 296 on")
     assert "There is no table 'shop.t' in what could be read of the log. Stream it from the server" in result.stderr
     assert "binloom ingest" not in result.stderr
+
+
+def test_files_without_any_table_are_not_to_be_landed(tmp_path: Path) -> None:
+    first = (SHOP / "binlog.000001").read_bytes()
+    # The size of an event is at its byte 9, and the first event is behind the 4 bytes of the magic number.
+    (size,) = struct.unpack_from("<I", first, 4 + 9)
+    (tmp_path / "binlog.000001").write_bytes(first[: 4 + size])
+    result = binloom_here("history", "shop.orders", "1", "--files", tmp_path / "binlog.000001", home=tmp_path)
+    assert_sentence(result, 2, "There is no table 'shop.orders'. The files have no change of a table.")
+    assert "ingest" not in result.stderr
