@@ -56,3 +56,17 @@ def test_mysql_converts_to_the_default_of_the_session(
     }
     (action,) = statement_actions(statement, flavor, (9, 7))
     assert (action.character_set, action.collation, action.other_schema_name) == expected
+
+
+@pytest.mark.parametrize(("error_code", "is_conditional"), [(0, False), (1347, True)])
+def test_a_statement_on_a_view_that_failed_may_have_left_a_table_alone(error_code: int, is_conditional: bool) -> None:
+    for text in ("drop view v, t", "create or replace view t as select 1"):
+        statement: dict[str, Any] = {
+            "sql_text": text,
+            "default_schema": "d",
+            "sql_mode": "",
+            "collation_server": None,
+            "error_code": error_code,
+        }
+        actions = statement_actions(statement, "mysql", (5, 6))
+        assert {action.is_conditional for action in actions} == {is_conditional}
