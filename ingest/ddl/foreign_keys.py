@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ingest.ddl.actions import INACTIVE_RULES, Action, Key
 from ingest.ddl.history import Event, Hole, Observation, Place
-from ingest.ddl.key_names import MAY_DROP_FOREIGN_KEYS, named, with_added
+from ingest.ddl.key_names import MAY_DROP_FOREIGN_KEYS, after_rename, named, with_added
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import TableId
 
@@ -124,7 +124,10 @@ class _Fold:
             self.complete.remove(old)
             self.complete.add(new)
         if old in self.present:
-            self.present[new] = [replace(key, table=(*key.table, new)) for key in self.present.pop(old)]
+            self.present[new] = [
+                replace(key, name=after_rename(key.name, old[1], new[1]), table=(*key.table, new))
+                for key in self.present.pop(old)
+            ]
         for keys in self.present.values():
             keys[:] = [replace(key, parent=(*key.parent, new)) if key.parent[-1] == old else key for key in keys]
 

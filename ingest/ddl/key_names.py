@@ -23,6 +23,12 @@ def named(keys: Sequence[Key], table: str) -> Iterator[tuple[str, Key]]:
         yield name, key
 
 
+def after_rename(name: str, former: str, table: str) -> str:
+    """Return the name of a foreign key after its table was renamed: one that a server chose has the table's name."""
+    prefix = f"{former}_ibfk_"
+    return f"{table}_ibfk_{name.removeprefix(prefix)}" if name.startswith(prefix) else name
+
+
 MAY_DROP_FOREIGN_KEYS: Final = ("drop foreign key", "drop constraint")
 """Details of actions that drop foreign keys by their names. A foreign key may have the name of an index or a check."""
 

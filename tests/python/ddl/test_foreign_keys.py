@@ -80,3 +80,11 @@ def test_a_key_that_only_its_drop_shows_may_be_any() -> None:
     (key,) = through("alter table c drop foreign key f")
     assert (key.name, key.parent, key.is_cascading, key.until) == ("f", (), True, (0,))
     assert through("alter table c drop index i") == []
+
+
+def test_a_name_that_a_server_chose_changes_with_that_of_the_table() -> None:
+    for end in ("drop foreign key x_ibfk_1", "drop constraint x_ibfk_1"):
+        (key,) = through(P, C, "rename table c to x", f"alter table x {end}")
+        assert (key.name, key.until) == ("x_ibfk_1", (3,))
+    (key,) = through(P, "create table c (r int, constraint k foreign key (r) references p (id))", "rename table c to x")
+    assert key.name == "k"
