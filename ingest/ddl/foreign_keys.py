@@ -105,6 +105,9 @@ class _Fold:
                 for one in [one for one in self.present if one[0] == table[0]]:
                     self._end(place, one)
                 self.complete = {one for one in self.complete if one[0] != table[0]}
+            case "not_understood":
+                # It may have added keys, and to any table if it names none.
+                self.complete = {one for one in self.complete if action.table_name and one != table}
             case "rename_table":
                 self._rename_table(table, _id(action.other_schema_name, action.other_table_name))
             case "rename_column" | "modify_column" if action.column_name and action.columns:

@@ -88,3 +88,10 @@ def test_a_name_that_a_server_chose_changes_with_that_of_the_table() -> None:
         assert (key.name, key.until) == ("x_ibfk_1", (3,))
     (key,) = through(P, "create table c (r int, constraint k foreign key (r) references p (id))", "rename table c to x")
     assert key.name == "k"
+
+
+def test_a_statement_that_is_not_understood_may_have_added_a_key() -> None:
+    added = "alter table c add constraint x foreign key (r) references p (id) nonsense here"
+    for statements in ((P, "create table c (r int)"), (P, "create table c (r int)", added)):
+        keys = through(*statements, "alter table c drop constraint x")
+        assert [key.name for key in keys] == ["x"] * (added in statements)
