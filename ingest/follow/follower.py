@@ -34,6 +34,8 @@ from ingest.sources.servers.view import ServerView, observe_server
 from ingest.warehouse.gaps import Gap, gaps, record_gap
 from ingest.warehouse.segments import FIRST_EVENT, log_place
 
+# Words of the servers, whose error has the number of many others.
+_CUT_EVENT: Final = "truncated in the middle of event"
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 LONGEST_PAUSE_OF_ONCE: Final = 5.0
@@ -131,6 +133,7 @@ class Follower:
         self._shown: set[str] = set()
         self._target: tuple[str, int] | None = None
         self._receiver: Receiver | None = None
+        self._cut_behind: tuple[object, ...] | None = None
         self.problems: list[BinloomError] = []
 
     def stop(self) -> None:
@@ -171,7 +174,7 @@ class Follower:
         pause, failures, last_error = FIRST_PAUSE, 0, ""
         has_looked = has_received = False
         while not self._is_stopped:
-            before = self._place()
+            before, is_cut = self._place(), False
             try:
                 decision, view = self._decide(is_first=not has_looked)
                 has_looked = True
@@ -188,11 +191,15 @@ class Follower:
                     if self._schema.is_awaited:
                         self._land(is_patient=False)
                     raise
+                is_cut = _CUT_EVENT in str(error)
                 # Report a lasting error only once; report it again if it comes back after more log was received.
                 if str(error) != last_error:
                     self._watcher.say(str(error))
                 last_error = str(error)
             has_come = before != self._place()
+            # While a server writes to a file, an event of it may be cut off for a moment.
+            if is_cut and not has_come:
+                self._cut_behind = before
             last_error = "" if has_come else last_error
             longest = LONGEST_PAUSE_OF_ONCE if self._options.once else LONGEST_PAUSE
             pause, failures = (FIRST_PAUSE, 0) if has_come else (min(2 * pause, longest), failures + 1)
@@ -242,7 +249,8 @@ class Follower:
         if standing is None:
             return begin(view, options.start, options.accept_gap)
         writers = {row["epoch"]: (row["server_uuid"], row["server_id"]) for row in record.identities}
-        return resume(view, standing, writers, options.start, options.accept_gap)
+        is_cut = self._cut_behind == self._place()
+        return resume(view, standing, writers, options.start, options.accept_gap, is_cut=is_cut)
 
     def _apply(self, decision: Decision, view: ServerView) -> None:
         """Land the rest of the old epoch, record changes, and set the checkpoint to where receiving continues."""

@@ -185,6 +185,8 @@ def resume(
     writers: Mapping[int, tuple[str | None, int | None]],
     start: Start,
     accept_gap: bool = False,
+    *,
+    is_cut: bool = False,
 ) -> Decision:
     """Decide where a source that was followed before continues.
 
@@ -200,6 +202,8 @@ def resume(
         Start position on another server without GTIDs.
     accept_gap
         Whether the user accepts the loss of a part of the log.
+    is_cut
+        Whether the server cannot read the file behind this position, because an event ends there amid its bytes.
 
     Raises
     ------
@@ -217,6 +221,8 @@ def resume(
             size is not None and view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
         )
     if is_same_file and size is not None:
+        if is_cut and (following := view.file_after(standing.binlog_file)) is not None:
+            return _behind_cut(view, standing, following, accept_gap)
         if size >= standing.position:
             return Decision(standing.epoch, standing.binlog_file)
         return _has_lost_its_end(view, standing, size, accept_gap)
@@ -302,6 +308,32 @@ def _after_reset(view: ServerView, standing: Standing, accept_gap: bool, is_whol
         _refuse_unless(accept_gap, gap)
     status: GapStatus = "unproven" if is_unproven else "accepted"
     return Decision(standing.epoch + 1, view.oldest, "reset", gap=gap, status=status)
+
+
+def _behind_cut(view: ServerView, standing: Standing, following: str, accept_gap: bool) -> Decision:
+    """Decide when an event of the file is cut off: a server that was killed, or a full disk, leaves that behind.
+
+    MariaDB keeps such an end, and sends no replica what is behind it. The next file lists what was logged before.
+    """
+    received, previous = standing.received, view.head_of(following).previous_gtids
+    missing = None
+    if previous is not None and received.gtids is not None:
+        lost = GtidSet.parse(previous) - GtidSet.parse(received.gtids).as_positions()
+        if not lost and not received.is_anonymous and not view.may_be_anonymous:
+            return Decision(standing.epoch, following)
+        missing = str(lost) or None
+    gap = _gap(
+        view,
+        standing,
+        standing.epoch,
+        "purged",
+        missing,
+        f"The server cannot read {standing.binlog_file} behind position {standing.position}, because an event there is "
+        f"cut off. Its log goes on in {following}.",
+        following,
+    )
+    _refuse_unless(accept_gap, gap)
+    return Decision(standing.epoch, following, gap=gap, status="accepted")
 
 
 def _has_lost_its_end(view: ServerView, standing: Standing, size: int, accept_gap: bool) -> Decision:

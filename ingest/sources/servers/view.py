@@ -52,6 +52,11 @@ class ServerView:
         """Return the size of one of the server's files in bytes, None when there is no such file."""
         return dict(self.logs).get(binlog_file)
 
+    def file_after(self, binlog_file: str) -> str | None:
+        """Return the name of the file after this one; None if it is the newest, or the server does not have it."""
+        names = [name for name, _ in self.logs]
+        return names[names.index(binlog_file) + 1] if binlog_file in names[:-1] else None
+
     def head_of(self, binlog_file: str) -> FileHead:
         """Read the head of one of the server's files. This ends any other stream of the same replica.
 

@@ -96,7 +96,11 @@ class Chaos:
         kill_dump_threads(self.server)
 
     def kill_server(self) -> None:
-        self.server.kill()
+        with self.server.connect() as connection, connection.cursor() as cursor:
+            if self.server.flavor == "mariadb":
+                # MariaDB keeps an event that a kill cuts off, and the files that are compared must be whole.
+                cursor.execute("flush tables with read lock")
+            self.server.kill()
         self.server.start()
 
     def restart_server(self) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +124,25 @@ def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Followe
     ours, theirs = follower.tables, Decoded(files, follower.tables)
     assert ours["row_events"].equals(theirs["row_events"])
     assert ours["transactions"].equals(theirs["transactions"])
+
+
+def test_an_event_that_a_kill_cut_off_is_no_gap(server: Server, follower: Follower) -> None:
+    work(server)
+    follower.once()
+    server.kill()
+    newest = server.binlogs()[-1]
+    # A query event of 200 bytes, of which 29 were written.
+    header = struct.pack("<IBIIIH", 0, 2, 1, 200, newest.stat().st_size + 200, 0)
+    with newest.open("ab") as file:
+        file.write(header + bytes(10))
+    server.start()
+    work(server, 5)
+    follower.once()
+    assert not follower.gaps()
+    files = follower.spool_files(0)
+    assert len(files) > 1 and [path.name for path in files] == [path.name for path in server.binlogs()]
+    assert files[-1].stat().st_size == log_end(server).position
+    assert_same_tables(follower.tables, Decoded([(0, path) for path in files], follower.tables))
 
 
 def test_a_purge_under_a_running_follower_is_no_gap(server: Server, follower: Follower) -> None:

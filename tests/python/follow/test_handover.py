@@ -48,6 +48,37 @@ def assert_is_reset(server: ServerView, received: Received) -> None:
     assert decision.gap is not None and (decision.gap.reason, decision.status) == ("reset", "accepted")
 
 
+def with_next(previous: str | None, may_be_anonymous: bool = False) -> ServerView:
+    """Return a server that has file 3, of which everything was received, and the next one, which lists these GTIDs."""
+    seen = view(3, None, may_be_anonymous)
+    heads = [
+        FileHead(SimpleNamespace(fingerprint=of), listed, None)  # type: ignore[arg-type]
+        for of, listed in (("ours", None), ("next", previous))
+    ]
+    return replace(seen, _heads=dict(zip((name for name, _ in seen.logs), heads, strict=True)))
+
+
+def test_behind_an_event_that_is_cut_off_the_next_file_goes_on_if_nothing_is_missing() -> None:
+    def behind(server: ServerView, *, accept_gap: bool = False, is_cut: bool = True) -> Decision:
+        return resume(server, standing(UNTIL_100), {0: (UUID, 1)}, Start(), accept_gap, is_cut=is_cut)
+
+    whole = with_next(f"{UUID}:1-100")
+    assert behind(whole) == Decision(0, "binlog.000004")
+    assert behind(whole, is_cut=False) == Decision(0, "binlog.000003")
+    newest = replace(whole, logs=whole.logs[:1], end=whole.logs[0])
+    assert behind(newest) == Decision(0, "binlog.000003")
+    for lacking, missing in (
+        (with_next(f"{UUID}:1-107"), f"{UUID}:101-107"),
+        (with_next(f"{UUID}:1-100", may_be_anonymous=True), None),
+        (with_next(None), None),
+    ):
+        with pytest.raises(GapError, match=r"cannot read binlog.000003 behind position 1500.*goes on in binlog.000004"):
+            behind(lacking)
+        accepted = behind(lacking, accept_gap=True)
+        assert accepted.gap is not None and accepted.gap.missing_gtids == missing
+        assert (accepted.binlog_file, accepted.status) == ("binlog.000004", "accepted")
+
+
 @pytest.mark.parametrize(
     ("received", "previous"),
     [
