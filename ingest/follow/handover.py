@@ -246,11 +246,10 @@ def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> De
     """Decide when the file is deleted: the oldest file continues it, a part between is lost, or neither is known."""
     received, previous = standing.received, view.head_of(view.oldest).previous_gtids
     is_next = received.next_file == view.oldest
-    has_all_gtids = not (received.is_anonymous or view.may_be_anonymous)
+    has_all_gtids = _has_all_gtids(view, received)
     missing = None
-    if previous is not None and received.gtids is not None:
+    if previous is not None and (lost := _not_received(received, previous)) is not None:
         listed = GtidSet.parse(previous)
-        lost = listed - GtidSet.parse(received.gtids).as_positions()
         # A later file of the same series lists everything received as previous, and the next file lists nothing else.
         if not received.logged <= listed or (is_next and lost):
             return _after_reset(view, standing, accept_gap, is_whole=has_all_gtids and not listed)
@@ -262,6 +261,18 @@ def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> De
     gap = _purged(view, standing, missing)
     _refuse_unless(accept_gap, gap)
     return Decision(standing.epoch, view.oldest, gap=gap, status="accepted")
+
+
+def _has_all_gtids(view: ServerView, received: Received) -> bool:
+    """Return whether each transaction has a GTID, so that lists of them can prove that none is missing."""
+    return not (received.is_anonymous or view.may_be_anonymous)
+
+
+def _not_received(received: Received, previous: str | None) -> GtidSet | None:
+    """Return which of the GTIDs that a file lists as logged before it were not received; None if that is unknown."""
+    if previous is None or received.gtids is None:
+        return None
+    return GtidSet.parse(previous) - GtidSet.parse(received.gtids).as_positions()
 
 
 def _behind_next_by_name(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
@@ -315,19 +326,15 @@ def _behind_cut(view: ServerView, standing: Standing, following: str, accept_gap
 
     MariaDB keeps such an end, and sends no replica what is behind it. The next file lists what was logged before.
     """
-    received, previous = standing.received, view.head_of(following).previous_gtids
-    missing = None
-    if previous is not None and received.gtids is not None:
-        lost = GtidSet.parse(previous) - GtidSet.parse(received.gtids).as_positions()
-        if not lost and not received.is_anonymous and not view.may_be_anonymous:
-            return Decision(standing.epoch, following)
-        missing = str(lost) or None
+    lost = _not_received(standing.received, view.head_of(following).previous_gtids)
+    if lost is not None and not lost and _has_all_gtids(view, standing.received):
+        return Decision(standing.epoch, following)
     gap = _gap(
         view,
         standing,
         standing.epoch,
         "purged",
-        missing,
+        str(lost) if lost else None,
         f"The server cannot read {standing.binlog_file} behind position {standing.position}, because an event there is "
         f"cut off. Its log goes on in {following}.",
         following,
