@@ -110,7 +110,8 @@ def planned_undo(
     for option, is_given in of_whole.items():
         if rows_only and is_given:
             raise UsageError(f"{option} needs whole transactions.", hint="Leave out --rows-only.")
-    heard = NoteList(reused_ids(log, log.select(filters)))
+    # A selection by keys asks the index of a home, so it is made once more only for this note.
+    heard = NoteList(reused_ids(log, log.select(filters)) if filters.threads else ())
     with planned(
         log,
         filters,
