@@ -10,6 +10,7 @@ from ingest.words import counted
 from recover.notes import Note
 from recover.selection.condition import Selection
 from recover.sources.log import Log
+from recover.sources.marts import SERVER_STARTS
 
 _FILE: Final = ("source_id", "epoch", "coalesce(file_sequence, 0) as file_sequence", "binlog_file")
 
@@ -71,9 +72,7 @@ def _first_files(log: Log) -> Iterator[_File]:
         }
         yield from (_File(*place) for place in places)
     else:
-        query = (
-            exp.select(*_FILE)
-            .from_("binloom.binlog_files")
-            .where("created_at is not null", "not coalesce(is_relay_log, false)")
-        )
+        query = exp.select(*_FILE)
+        on_cluster = query.from_("binloom.binlog_files").where("created_at is not null", "not is_relay_log")
+        query = on_cluster if log.is_landed else query.from_(".".join(SERVER_STARTS))
         yield from (_File(*place) for place in log.rows(query))

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 _TABLES: Final = """
 create table binloom_staging.masked_sources (source_id varchar);
-create view binloom_staging.server_starts as
-select source_id, epoch, file_sequence, binlog_file from binloom.binlog_files
-where created_at is not null and not is_relay_log;
 create table binloom.foreign_keys (
     source_id varchar, constraint_name varchar, schema_name varchar, table_name varchar, column_name varchar,
     referenced_schema_name varchar, referenced_table_name varchar, referenced_column_name varchar,

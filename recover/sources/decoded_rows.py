@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 _TABLES: Final = """
 create schema binloom;
 create schema binloom_staging;
-create table binloom.binlog_files (
-    source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, created_at timestamptz,
-    is_relay_log boolean
+create table binloom_staging.server_starts (
+    source_id varchar, epoch integer, file_sequence bigint, binlog_file varchar
 );
 create table bindings (
     number integer, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, schema_name varchar,

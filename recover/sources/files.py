@@ -14,7 +14,6 @@ from recover.selection.catalog import unknown_name
 from recover.selection.filters import Filters
 from recover.sources.decoding import Decoding
 from recover.sources.document_types import DocumentsOfFiles
-from recover.sources.engine import insert_row
 from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.missing_parts import add_missing_parts, assert_same_server
@@ -213,10 +212,12 @@ def _decoded(
         connection.execute("create table found as select * from resolved")
         connection.execute("drop view resolved; alter table found rename to resolved")
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
-    for file, scan in scans.items():
-        kind = scan.format
-        row = (source_id, 0, file.name, file.sequence or 0, kind.created_at, kind.is_relay_log)
-        insert_row(connection, "binloom.binlog_files", *row)
+    started = [file for file, scan in scans.items() if scan.format.created_at and not scan.format.is_relay_log]
+    # One statement for all of them: there may be thousands of files.
+    connection.execute(
+        "insert into binloom_staging.server_starts select ?, 0, unnest(?::bigint[]), unnest(?::varchar[])",
+        [source_id, [file.sequence or 0 for file in started], [file.name for file in started]],
+    )
     add_missing_parts(connection, source_id, [*scans.items()], work.failed, has_all_transactions=facts is not None)
     return found(work, hints)
 
