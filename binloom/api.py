@@ -454,10 +454,10 @@ def _filters(selecting: Mapping[str, Any]) -> Filters:
         if name in selecting:
             given[name] = _moment(selecting[name])
     given |= {name: selecting[name] for name in ("from_pos", "to_pos", "statement") if name in selecting}
-    if not {"from_pos", "to_pos"}.isdisjoint(given) and "files" not in given:
-        from recover.sources.files import only_name
+    if "from_pos" in given or "to_pos" in given:
+        from recover.sources.files import with_only_file
 
-        given["files"] = only_name(_inputs(selecting).files)
+        given = with_only_file(given, _inputs(selecting).files)
     return Filters.of(**given)
 
 

@@ -95,10 +95,11 @@ def _with_options(chosen_options: dict[str, Any], command: Callable[..., None]) 
     @wraps(command)
     def filtered(**given: Any) -> None:
         chosen = {name: value for name in chosen_options if (value := given.pop(name)) is not None}
-        if not {"from_pos", "to_pos"}.isdisjoint(chosen) and "files" not in chosen:
-            from recover.sources.files import only_name
+        if "from_pos" in chosen or "to_pos" in chosen:
+            from recover.sources.files import with_only_file
 
-            chosen["files"] = only_name([*(given.get("from_files") or ()), *(given.get("more_files") or ())])
+            files = [*(given.get("from_files") or ()), *(given.get("more_files") or ())]
+            chosen = with_only_file(chosen, files)
         command(filters=Filters.of(**chosen), **given)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]

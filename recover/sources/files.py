@@ -264,19 +264,21 @@ def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     return files
 
 
-def only_name(files: Iterable[Path | str]) -> tuple[str, ...]:
-    """Return the name of the one binlog file that is named; nothing if there are others, or may be, as in an archive.
+def with_only_file(chosen: "dict[str, Any]", files: Iterable[Path | str]) -> "dict[str, Any]":
+    """Return filters with a position, and the one binlog file that is given as its file, if they name none.
 
-    A position then needs no other name of its file.
+    No file is added if there are others, or may be, as in an archive.
     """
     from ingest.sources.files.compressed import without_suffix
     from ingest.sources.files.directory import binlog_path
 
+    if "files" in chosen:
+        return chosen
     (one, *others) = [*files] or [""]
     if others or not isinstance(one, Path):
-        return ()
+        return chosen
     name = without_suffix(one.name)
-    return () if binlog_path(Path(name)).sequence is None else (name,)
+    return chosen if binlog_path(Path(name)).sequence is None else chosen | {"files": (name,)}
 
 
 def _is_copy(one: "LogPath", other: "LogPath") -> bool:
