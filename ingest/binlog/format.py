@@ -166,6 +166,15 @@ def parse_format(head: bytes, size: int, path: LogPath) -> FormatDescription:
     if len(head) < 4 + HEADER_SIZE:
         raise _cut(path, 4, size)
     code, event_size = head[8], int.from_bytes(head[13:17], "little")
+    if _is_altered(head[4:]):
+        reason = "its type, size or checksum algorithm is not that of its checksum"
+        raise CorruptBinlogError(
+            f"{path}: the format description at position 4 is damaged: {reason}.",
+            hint="The file's head is damaged; copy it again from the server.",
+            path=str(path),
+            position=4,
+            reason=reason,
+        )
     if code != FORMAT_DESCRIPTION:
         return _old_format(head, code, event_size, size, path)
     if event_size < HEADER_SIZE + 58 or event_size > _HEAD_BYTES - 4:
@@ -283,12 +292,31 @@ def format_of_event(event: bytes, path: LogPath) -> FormatDescription:
 def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
     """Return whether a format description's own checksum is right; it is computed with the IN_USE flag cleared.
 
-    Return True in a file without checksums: some servers leave the checksum's place empty there.
+    In a file without checksums it may have any checksum that does not show damage: some servers leave its place empty.
     """
-    return not format.has_checksums or _ends_in_checksum(event)
+    return _ends_in_checksum(event) if format.has_checksums else not _is_altered(event)
 
 
-def _ends_in_checksum(event: bytes) -> bool:
+def _is_altered(start: bytes) -> bool:
+    """Return whether the format description that `start` begins with has another type, size or checksum algorithm
+    than its checksum was computed for.
+
+    These decide whether checksums are verified at all, so a damaged one would turn off the check that finds it. The
+    servers write this checksum into files without checksums too.
+    """
+    size, next_position = (int.from_bytes(start[at : at + 4], "little") for at in (9, 13))
+    for each in (size, next_position - 4):
+        if not HEADER_SIZE + _FIXED_HEAD + _TAIL_SIZE <= each <= len(start):
+            continue
+        for algorithm in (0, 1):
+            event = bytearray(start[:each])
+            event[4], event[9:13], event[-_TAIL_SIZE] = FORMAT_DESCRIPTION, each.to_bytes(4, "little"), algorithm
+            if _ends_in_checksum(event):
+                return size != each or event != start[:each]
+    return False
+
+
+def _ends_in_checksum(event: bytes | bytearray) -> bool:
     cleared = event[:17] + bytes([event[17] & ~FLAG_IN_USE]) + event[18:-4]
     return zlib.crc32(cleared) == int.from_bytes(event[-4:], "little")
 

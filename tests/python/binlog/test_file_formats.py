@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ingest.binlog import open_binlog, scan_binlog
-from ingest.errors import EncryptedBinlogError, NotABinlogError
+from ingest.errors import CorruptBinlogError, EncryptedBinlogError, NotABinlogError
 from tests.python.binlog.test_decoder import everything, one_table
 from tests.support.archives import COMPRESS
 from tests.support.binlog import forge
@@ -175,6 +175,31 @@ def test_a_damaged_format_description_in_the_middle_is_a_defect(tmp_path: Path) 
     position = len(maker.data)
     maker.data += FileMaker().data[4:]
     maker.data[position + 30] ^= 1
+    scan = scan_binlog(maker.write(tmp_path))
+    assert scan.defect is not None and scan.defect.position == position
+
+
+TYPE, SIZE, ALGORITHM = 8, 13, len(FileMaker().data) - 5
+
+
+@pytest.mark.parametrize("checksum", [True, False], ids=["CRC32", "NONE"])
+@pytest.mark.parametrize(("place", "value"), [(TYPE, 2), (SIZE, 103), (ALGORITHM, None)])
+def test_damage_that_would_turn_checksums_off_is_found(
+    tmp_path: Path, checksum: bool, place: int, value: int | None
+) -> None:
+    maker = FileMaker(checksum=checksum)
+    one_table(maker)
+    maker.data[place] = not checksum if value is None else value
+    path = maker.write(tmp_path)
+    with pytest.raises(CorruptBinlogError, match="format description at position 4 is damaged"):
+        open_binlog(path)
+
+
+def test_a_source_whose_checksums_were_turned_off_by_damage_is_a_defect(tmp_path: Path) -> None:
+    maker = FileMaker(checksum=False)
+    position = len(maker.data)
+    maker.data += FileMaker().data[4:]
+    maker.data[-5] = 0
     scan = scan_binlog(maker.write(tmp_path))
     assert scan.defect is not None and scan.defect.position == position
 
