@@ -124,6 +124,8 @@ def _decode_file(
     log = open_binlog(path, hints=hints, tables=tables, start=cut, skip_bad_checksum=skip_bad_checksum)
     problems = 0
     rolled_back: list[int] = []
+    last: dict[str, Any] | None = None
+    broken_at: int | None = None
     # Rows that scroll over a terminal need no progress bar.
     watched = not sys.stdout.isatty()
     try:
@@ -133,6 +135,7 @@ def _decode_file(
                     problems = _report(path, batch, problems, start, stop)
                 elif kind == "transactions":
                     rolled_back += _with_rolled_back(batch, start, stop)
+                    last = batch.slice(batch.num_rows - 1).to_pylist()[0] if batch.num_rows else last
                 if kind != "row_events":
                     continue
                 kept = batch if start is stop is None else _between(batch, start, stop)
@@ -144,7 +147,15 @@ def _decode_file(
                     break
                 if advance is not None:
                     advance(reached)
+    except CorruptBinlogError as error:
+        broken_at = error.position
+        raise
     finally:
+        if last is not None and _is_open(path, last, broken_at) and _is_shown(last, start, stop):
+            say(
+                f"{path}: the transaction at position {last['start_pos']} has no end in the file, but the output"
+                " contains its rows: the server was still writing it, or the file is cut."
+            )
         if rolled_back:
             say(
                 f"{path}: the output contains rows that ROLLBACK TO SAVEPOINT took back, in"
@@ -261,8 +272,24 @@ def _report(path: "LogPath", batch: Any, already: int, start: int | None, stop: 
 def _with_rolled_back(batch: Any, start: int | None, stop: int | None) -> list[int]:
     """Return the positions of transactions with printed rows that ROLLBACK TO SAVEPOINT took back."""
     found = batch.filter(batch.column("rolled_back_ranges").is_valid()).select(["start_pos", "end_pos"]).to_pylist()
-    shown = (row for row in found if row["end_pos"] > (start or 0) and (stop is None or row["start_pos"] < stop))
-    return [row["start_pos"] for row in shown]
+    return [row["start_pos"] for row in found if _is_shown(row, start, stop)]
+
+
+def _is_shown(transaction: dict[str, Any], start: int | None, stop: int | None) -> bool:
+    return transaction["end_pos"] > (start or 0) and (stop is None or transaction["start_pos"] < stop)
+
+
+def _is_open(path: "LogPath", last: dict[str, Any], broken_at: int | None) -> bool:
+    """Return whether the file ends, or is broken, inside its last transaction, which has rows."""
+    from ingest.binlog.byte_files import open_bytes
+
+    if last["outcome"] != "none" or not last["row_events"]:
+        return False
+    end = last["end_pos"]
+    if broken_at is not None:
+        return bool(broken_at == end)
+    with open_bytes(path) as source:
+        return bool(source.wait_for(end + 1) == end)
 
 
 def _write(block: memoryview | bytes) -> None:

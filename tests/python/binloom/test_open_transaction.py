@@ -78,6 +78,20 @@ def test_sums_a_script_and_a_report_say_so(cut: tuple[list[Path], str]) -> None:
     assert (facts["open_transaction"], facts["defect"]) == (int(position), None)
 
 
+@pytest.mark.parametrize("more", [b"", bytes(7)], ids=["cut at an event", "cut inside an event"])
+def test_decode_says_that_it_prints_rows_without_an_end(cut: tuple[list[Path], str], more: bytes) -> None:
+    (_, last), place = cut
+    position = int(place.rpartition(":")[2])
+    with last.open("ab") as file:
+        file.write(more)
+    told = f"binloom: {last}: the transaction at position {position} has no end in the file, but the output contains"
+    whole = binloom_here("decode", last)
+    assert (whole.returncode, whole.stderr.count(told)) == (3 if more else 0, 1)
+    assert json.loads(whole.stdout.splitlines()[-1])["start_pos"] > position
+    before = binloom_here("decode", "--stop-position", position, last)
+    assert "has no end" not in before.stderr
+
+
 def test_a_limit_of_a_tool_is_a_lack(cut: tuple[list[Path], str]) -> None:
     files, place = cut
     notes = [*beside_files(files)]
