@@ -266,8 +266,12 @@ def _events(
     from ingest.binlog import open_binlog
 
     for path in files:
+        is_sound = True
         try:
             for event in open_binlog(path).events():
+                if event.checksum_ok is False and is_sound:
+                    is_sound = False
+                    problems.append(_wrong_checksum(path, event.position))
                 if wanted and event.type_name not in wanted:
                     continue
                 checksum = {True: "good", False: "wrong", None: None}[event.checksum_ok]
@@ -276,3 +280,12 @@ def _events(
                 yield [*row, f"0x{event.flags:04x}", event.detail] if verbose else row
         except BinloomError as error:
             problems.append(error)
+
+
+def _wrong_checksum(path: "LogPath", position: int) -> CorruptBinlogError:
+    return CorruptBinlogError(
+        f"{path}: the event at position {position} has a wrong checksum, as the first one in the file.",
+        hint="Copy the file again from the server.",
+        path=str(path),
+        position=position,
+    )

@@ -121,6 +121,19 @@ def test_the_listing_goes_into_payloads() -> None:
     assert len(text) == len(listed) + 2
 
 
+def test_the_listing_of_a_file_with_wrong_checksums_says_so(tmp_path: Path) -> None:
+    maker = FileMaker()
+    wrong = maker.begin()
+    for end in (maker.commit(), len(maker.data)):
+        maker.data[end - 1] ^= 1
+    path = maker.write(tmp_path)
+    for words in ((), ("--filter-type", "FORMAT_DESCRIPTION"), ("--limit", "2")):
+        listing = binloom_here("inspect", "--events", path, *words)
+        assert_sentence(listing, 1, f"{path}: the event at position {wrong} has a wrong checksum")
+        assert len(listing.stderr.splitlines()) == 1
+    assert binloom_here("inspect", "--events", path, "--limit", "1").returncode == 0
+
+
 def query(sql: bytes, schema: bytes = b"shop") -> bytes:
     return struct.pack("<IIBHH", 7, 0, len(schema), 0, 0) + schema + b"\0" + sql
 
