@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import literal
-from recover.undo.rows.equality import Part, are_equal, loose_form
+from recover.undo.rows.equality import Part, is_equal, loose_form
 from recover.undo.select.changes import keys_of_rows
 from recover.undo.select.selected import ORDER
 from recover.undo.tables.table import Table
@@ -17,10 +17,11 @@ from recover.undo.tables.table import Table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MOST: Final = 100_000
-"""Pairs of rows that are compared one by one."""
+_MOST_OF_EACH: Final = 100
+"""Rows in the way of one claim that are named. Further ones are found when these are gone."""
 _NOT_GIVEN: Final = " and exact not in (select exact from claims where grp = $own and delta = 1)"
 """The condition that the plan gives no row the value of a claim."""
+_OF_CLAIMANTS: Final = " and row_key in (select unnest($claimants))"
 
 
 @dataclass(frozen=True)
@@ -71,43 +72,37 @@ class Holder:
 
 
 def holders(connection: "DuckDBPyConnection", search: Search) -> list[Holder]:
-    """Return the rows that hold a value now, and that the plan does not part from it."""
+    """Return the rows that hold a value now, and that the plan does not part from it: the first ones of each claim."""
     find = _rows_with_key if search.table.row_key else _rows_without_key
-    return _found(connection, search, f"{find(search)}, {_pairs(search)}")
+    return _found(connection, search, find(search), most=_MOST_OF_EACH)
 
 
-def gone(connection: "DuckDBPyConnection", search: Search) -> list[Holder]:
-    """Return the rows that had a value which no row has now, and which the plan gives none."""
-    lost = _found(connection, search, f"{_rows_that_lost(search)}, {_pairs(search)}", _NOT_GIVEN)
-    present = _present(connection, search) if lost else set()
-    return [one for one in lost if one.claimant not in present]
+def gone_or_replaced(
+    connection: "DuckDBPyConnection", search: Search, now: Mapping[str, Collection[str]]
+) -> tuple[list[Holder], list[Holder]]:
+    """Return the first rows of each claim that had its value, if the plan gives it to no row.
 
-
-def replaced(
-    connection: "DuckDBPyConnection", search: Search, now: Mapping[str, Collection[str]] | None = None
-) -> list[Holder]:
-    """Return the rows that had a value when the selection began, where another row has it now.
+    The first list is of values that no row has now. The second is of rows that had the value when the selection began,
+    where another row has it now.
 
     Parameters
     ----------
     now
         The rows that have the values on a server, by claimant. Those of the log count for others.
     """
-    if not search.table.row_key:
-        return []
-    lost = defaultdict[str, list[Holder]](list)
-    for one in _found(connection, search, f"{_first_that_lost(search)}, {_pairs(search)}", _NOT_GIVEN):
+    lost = _found(connection, search, _rows_that_lost(search), _NOT_GIVEN, most=_MOST_OF_EACH)
+    first = defaultdict[str, list[Holder]](list)
+    for one in _found(connection, search, _first_that_lost(search), _NOT_GIVEN) if search.table.row_key else ():
         if one.is_sure:
-            lost[one.claimant].append(one)
-    present = defaultdict[str, set[str]](set)
-    for one in _now(connection, search) if lost else ():
-        present[one.claimant].add(one.row)
-    rows = {claimant: {*((now or {}).get(claimant, present[claimant]))} for claimant in lost}
-    return [
+            first[one.claimant].append(one)
+    present = _present(connection, search, {one.claimant for one in lost} | first.keys())
+    rows = {claimant: {*now.get(claimant, present[claimant])} for claimant in first}
+    replaced = [
         known[0]
-        for claimant, known in lost.items()
+        for claimant, known in first.items()
         if rows[claimant] and rows[claimant].isdisjoint(one.row for one in known)
     ]
+    return [one for one in lost if not present[one.claimant]], replaced
 
 
 def without_row(connection: "DuckDBPyConnection", search: Search, *, is_given_only: bool = False) -> list[str]:
@@ -119,43 +114,59 @@ def without_row(connection: "DuckDBPyConnection", search: Search, *, is_given_on
         Whether the log does not matter.
     """
     group, delta = search.values
-    claimants = connection.execute(
+    rows = connection.execute(
         f"select distinct row_key from claims where grp = $group and delta = $delta{_NOT_GIVEN} order by 1",
         {"group": group, "delta": delta, "own": search.own},
     ).fetchall()
-    present = _present(connection, search) if claimants and not is_given_only else set()
-    return [claimant for (claimant,) in claimants if claimant not in present]
+    claimants = [claimant for (claimant,) in rows]
+    present = {} if is_given_only else _present(connection, search, claimants)
+    return [claimant for claimant in claimants if not present.get(claimant)]
 
 
-def _present(connection: "DuckDBPyConnection", search: Search) -> set[str]:
-    return {one.claimant for one in _now(connection, search)}
+def _present(
+    connection: "DuckDBPyConnection", search: Search, claimants: Collection[str]
+) -> defaultdict[str, set[str]]:
+    """Return the rows of the log that have the values of some claimants now for sure."""
+    present = defaultdict[str, set[str]](set)
+    for one in _found(connection, search, _rows_now(search), _OF_CLAIMANTS, claimants) if claimants else ():
+        if one.is_sure:
+            present[one.claimant].add(one.row)
+    return present
 
 
-def _now(connection: "DuckDBPyConnection", search: Search) -> list[Holder]:
-    """Return the rows of the log that have a value now for sure, if the plan gives it to no row."""
-    now = _found(connection, search, f"{_rows_now(search)}, {_pairs(search)}", _NOT_GIVEN)
-    return [one for one in now if one.is_sure]
+def _found(
+    connection: "DuckDBPyConnection",
+    search: Search,
+    rows: str,
+    besides: str = "",
+    claimants: Collection[str] = (),
+    most: int | None = None,
+) -> list[Holder]:
+    """Return the rows that have the value of a claim, or may have it; each row and each claimant once.
 
-
-def _found(connection: "DuckDBPyConnection", search: Search, query: str, besides: str = "") -> list[Holder]:
-    """Return the rows of pairs that are equal, or may be, each row and each claimant once."""
+    Parameters
+    ----------
+    most
+        How many rows of one claimant are returned, those first that have the value for sure; None: all.
+    """
     group, delta = search.values
-    rows = connection.execute(
+    equal = " and ".join(is_equal(part, f"held[{n}]", f"parts[{n}]") for n, part in enumerate(search.parts, 1))
+    order = "over (partition by row_key order by is_sure desc, label)"
+    found = connection.execute(
         f"with wanted as (select * from claims where grp = $group and delta = $delta{besides}),"
-        f" own as (select * from claims where grp = $own), all_changes as ({_changes(search)}), {query}"
-        " select label, transaction_name, held, row_key, parts from pairs limit $most",
+        f" own as (select * from claims where grp = $own), all_changes as ({_changes(search)}), {rows},"
+        f" {_pairs(search)}, compared as (select *, {equal} as are_equal from pairs)"
+        " select label, arg_max(transaction_name, coalesce(are_equal, false)) as transaction_name,"
+        "  bool_or(coalesce(are_equal, false)) as is_sure, row_key from compared"
+        " where are_equal is distinct from false group by label, row_key"
+        f"{'' if most is None else f' qualify row_number() {order} <= {most}'} order by row_key, label",
         {
             "group": group, "delta": delta, "own": search.own, "source": search.source_id,
-            "schema": search.table.name[0], "name": search.table.name[1], "most": _MOST,
+            "schema": search.table.name[0], "name": search.table.name[1],
+            **({"claimants": [*claimants]} if claimants else {}),
         },
     )  # fmt: skip
-    best: dict[tuple[str, str], Holder] = {}
-    for row, transaction, values, claimant, wanted in rows.fetchall():
-        equal = are_equal(search.parts, values, wanted)
-        place = (row, claimant)
-        if equal is not False and (place not in best or equal):
-            best[place] = Holder(row, transaction, bool(equal), claimant)
-    return [*best.values()]
+    return [Holder(*row) for row in found.fetchall()]
 
 
 def _changes(search: Search) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recover.sources.engine import registered
 from recover.undo.options import Direction, Mode, UndoOptions
-from recover.undo.plan.holders import Holder, Search, gone, holders, replaced, without_row
+from recover.undo.plan.holders import Holder, Search, gone_or_replaced, holders, without_row
 from recover.undo.prove.against import LiveServer, equals
 from recover.undo.rows.equality import Part, parts_of_columns, parts_of_key, register
 from recover.undo.rows.fold import UNKNOWN, Row
@@ -308,10 +308,11 @@ class Claims:
                 yield Obstacle(child, Holder("", added, are_known, claimant), text)
             return
         on_server = {claimant: [f"row {one}" for one in keys] for claimant, keys in answers.items()}
-        for one in replaced(self._connection, search, on_server):
+        gone, replaced = gone_or_replaced(self._connection, search, on_server)
+        for one in replaced:
             text = f"the {what} refers ({key.name}) to {one.row} of {parent.text}, whose value another row has now"
             yield Obstacle(child, one, text)
-        for one in gone(self._connection, search):
+        for one in gone:
             if one.claimant in answers:
                 continue
             refers = "refers" if one.is_sure else "may refer"

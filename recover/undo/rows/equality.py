@@ -6,7 +6,7 @@ they differ from collation to collation and from version to version, so two text
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -201,9 +201,9 @@ def _number(text: str) -> str:
 
 
 def register(connection: "DuckDBPyConnection") -> None:
-    """Give a connection the function `loose_form(text, kind, length)`, with a length of -1 for whole values."""
+    """Give a connection the functions that `loose_form` and `is_equal` name."""
     from duckdb import CatalogException
-    from duckdb.func import PythonUDFType
+    from duckdb.func import FunctionNullHandling, PythonUDFType
 
     try:
         # The list of all functions would answer, too, and takes DuckDB 30 ms.
@@ -217,37 +217,56 @@ def register(connection: "DuckDBPyConnection") -> None:
             "varchar",
             type=PythonUDFType.ARROW,
         )
+        connection.create_function(
+            "are_equal",
+            lambda ones, others, kinds, lengths: _are_equal(ones, others, kinds, lengths),
+            ["varchar", "varchar", "varchar", "bigint"],
+            "boolean",
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
 
 
 def _loose_forms(texts: "pa.Array", kinds: "pa.Array", lengths: "pa.Array") -> "pa.Array":
     import pyarrow as pa
 
     rows = zip(texts.to_pylist(), kinds.to_pylist(), lengths.to_pylist(), strict=True)
-    return pa.array([form(kind, None if length < 0 else length, text).loose for text, kind, length in rows])
+    return pa.array([form(kind, _length(length), text).loose for text, kind, length in rows])
+
+
+def _are_equal(ones: "pa.Array", others: "pa.Array", kinds: "pa.Array", lengths: "pa.Array") -> "pa.Array":
+    import pyarrow as pa
+
+    rows = zip(ones.to_pylist(), others.to_pylist(), kinds.to_pylist(), lengths.to_pylist(), strict=True)
+    return pa.array([are_equal(kind, _length(length), one, other) for one, other, kind, length in rows], pa.bool_())
+
+
+def _length(number: int) -> int | None:
+    return None if number < 0 else number
 
 
 def loose_form(part: Part, text: str) -> str:
     """Return an expression of the loose form of a text, on a connection with this function."""
-    if part.is_exact:
-        return text
-    length = -1 if part.length is None else part.length
-    return f"loose_form({text}, {literal(part.kind)}, {length})"
+    return text if part.is_exact else f"loose_form({text}, {_compared(part)})"
 
 
-def are_equal(parts: Sequence[Part], one: Sequence[str | None], other: Sequence[str | None]) -> bool | None:
-    """Return whether two keys are equal; None if they may be. None in a key is an unknown value."""
-    are_sure = True
-    for part, left, right in zip(parts, one, other, strict=True):
-        if left is None or right is None:
-            are_sure = False
-            continue
-        first, second = part.form(left), part.form(right)
-        if first.exact == second.exact:
-            continue
-        if first.loose != second.loose or (first.is_plain and second.is_plain):
-            return False
-        are_sure = False
-    return are_sure or None
+def is_equal(part: Part, one: str, other: str) -> str:
+    """Return an expression of whether two texts are equal, on a connection with this function; NULL if they may be."""
+    return f"{one} = {other}" if part.is_exact else f"are_equal({one}, {other}, {_compared(part)})"
+
+
+def _compared(part: Part) -> str:
+    return f"{literal(part.kind)}, {-1 if part.length is None else part.length}"
+
+
+def are_equal(kind: str, length: int | None, one: str | None, other: str | None) -> bool | None:
+    """Return whether two values are equal; None if they may be. None as a value is an unknown one."""
+    if one is None or other is None:
+        return None
+    first, second = form(kind, length, one), form(kind, length, other)
+    if first.exact == second.exact:
+        return True
+    return False if first.loose != second.loose or (first.is_plain and second.is_plain) else None
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,6 +1,7 @@
 """Values that a server takes for equal: the undo names the row that has one, or may have one."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -8,7 +9,7 @@ from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.select.selected import select
 from recover.undo.tables.definitions import Definitions
-from recover.undo.tables.table import Column, KeyPart, Table, UniqueKey
+from recover.undo.tables.table import Column, ForeignKey, KeyPart, Table, UniqueKey
 from tests.python.recover.test_undo_proofs import CHILD, KEY, TABLE, Image, child, log, planned, row
 
 HAS, MAY_HAVE, HAS_NOT = "row 2 of shop.t has a unique", "row 2 of shop.t may have a unique", ""
@@ -90,3 +91,34 @@ def test_a_parent_that_is_gone_is_named_with_ways_out() -> None:
     assert skipped.is_printable and skipped.conflicting == 1 and not skipped.statements
     assert planned(log(*moved, (3, None, row(1)))).is_printable
     assert planned(log(moved[0], (2, row(3, a=8), None))).is_printable
+
+
+def test_each_of_many_replaced_parents_is_found() -> None:
+    """More than 100,000 pairs of a row and a claim look alike: words that only differ in the case of their letters."""
+    coded = keyed(WHOLE, "latin1_general_cs")
+    children = replace(
+        CHILD,
+        columns=(*CHILD.columns, Column("b", "varchar", "varchar(30)", "latin1", collation="latin1_general_cs")),
+    )
+    key = ForeignKey("c_b", children.name, ("b",), coded.name, ("b",))
+    words = ["".join(letters) for letters in product(*("xX" for _ in range(10)))]
+    lost = range(110)
+    connection = log(
+        *((1, {"id": f"{id}", "t": "1", "b": words[id]}, {"id": f"{id}", "t": "1", "b": None}) for id in lost),
+        *((2, row(id, b=words[id]), row(id, b="-")) for id in lost),
+        (3, None, row(5000, b="new")),
+    )
+    connection.execute(
+        "insert into binloom.row_changes select changes.* replace (change_id || id as change_id,"
+        " start_pos + id as start_pos, id as pk_values,"
+        " map_concat(row_after, map {'id': id::varchar, 'b': word}) as row_after)"
+        " from binloom.row_changes as changes, (select unnest(?) as word, generate_subscripts(?, 1) + 5000 as id)"
+        " where gtid = '0-1-3'",
+        [words, words],
+    )
+    definitions = Definitions({coded.name: coded, children.name: children}, (key,))
+    with Planner(connection, definitions) as planner:
+        found = planner.plan(select(connection, "gtid = '0-1-1'"), UndoOptions())
+    assert {one.text for one in found.in_the_way} == {
+        f"the undo refers (c_b) to row {id} of shop.t, whose value another row has now" for id in lost
+    }
