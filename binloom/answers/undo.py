@@ -233,9 +233,11 @@ def _refusal(plan: Plan) -> str:
     of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]
     columns = sorted({column for conflict in of_columns for column in conflict.columns})
     others = f"; --columns with other columns than {', '.join(columns)} takes back the rest" if columns else ""
+    # The rest of a transaction may be in the way of its selected changes.
+    later = "later transactions" if plan.selected.is_whole else "later changes"
     return (
         f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
-        f" later transactions. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
+        f" {later}. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
     )
 
 

@@ -4,7 +4,7 @@ Folded statements have no order of their own. Two orders are tried; in each, eve
 takes it, and every foreign key must have its parent. When neither works, only the reverse of commit order does.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -337,10 +337,18 @@ class Obstacle(NamedTuple):
     holder: Holder
     text: str
 
-    def problem(self, options: UndoOptions) -> str:
-        """Return the reason with the transaction that caused it, and with ways out."""
+    def problem(self, options: UndoOptions, selected: Collection[str], is_whole: bool) -> str:
+        """Return the reason with the transaction that caused it, and with ways out.
+
+        Parameters
+        ----------
+        selected
+            The names of the selected transactions, which may be selected only in part.
+        """
         transaction, ways = self.holder.transaction, []
-        if transaction and options.mode is not Mode.DEPENDENTS:
+        if transaction in selected:
+            ways += [] if is_whole else ["take the whole transaction back (leave out --rows-only)"]
+        elif transaction and is_whole and options.mode is not Mode.DEPENDENTS:
             ways.append("take that transaction back, too (--with-dependents)")
         if not options.by_transaction:
             ways.append(f"leave out row {self.holder.claimant} of {self.table.text} (--skip-conflicts)")

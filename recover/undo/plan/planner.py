@@ -26,7 +26,7 @@ from recover.undo.rows.operations import Verb
 from recover.undo.select.beginnings import Beginnings, columns_of_cascades
 from recover.undo.select.changes import TableChanges, chains_of, selected_changes_backwards
 from recover.undo.select.levels import find_levels
-from recover.undo.select.selected import Selected, SelectionError, add_transactions
+from recover.undo.select.selected import Selected, SelectionError, add_transactions, selected_names
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import Table, TableName
 
@@ -220,7 +220,10 @@ class Planner:
                     added += further
                     selected = grown
                     continue
-            plan.problems += [one.problem(options) for one in plan.in_the_way[:_OBSTACLES_SHOWN]]
+            if plan.in_the_way:
+                names = selected_names(self._connection)
+                shown = plan.in_the_way[:_OBSTACLES_SHOWN]
+                plan.problems += [one.problem(options, names, selected.is_whole) for one in shown]
             return plan
 
     def _leave_out(self, obstacles: Iterable[Obstacle]) -> bool:

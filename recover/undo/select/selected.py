@@ -115,6 +115,15 @@ def transaction_name(table: str) -> str:
     return f"coalesce({table}.gtid, {table}.binlog_file || ':' || {table}.transaction_pos)"
 
 
+def selected_names(connection: "DuckDBPyConnection") -> set[str]:
+    """Return the names of the transactions of which something is selected."""
+    rows = connection.execute(
+        f"select distinct {transaction_name('changes')} from binloom.row_changes as changes"
+        f" where {_is_chosen(True, 'changes')}"
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
 def is_selected(is_whole: bool, table: str = "changes") -> str:
     """Return the condition that a change of `row_changes` is selected and took effect."""
     return f"({_is_chosen(is_whole, table)} and {table}.outcome = 'commit')"

@@ -122,3 +122,15 @@ def test_each_of_many_replaced_parents_is_found() -> None:
     assert {one.text for one in found.in_the_way} == {
         f"the undo refers (c_b) to row {id} of shop.t, whose value another row has now" for id in lost
     }
+
+
+def test_a_selected_transaction_is_no_way_out_of_itself() -> None:
+    connection = log((1, None, row(1)), (1, None, child(7, 1)))
+    found = planned(connection, "table_name = 't'", rows_only=True)
+    assert found.problems == [
+        "row 7 of shop.c refers (c_t) to a row that the undo removes, since 0-1-1: take the whole transaction back"
+        " (leave out --rows-only), or leave out row 1 of shop.t (--skip-conflicts)"
+    ]
+    later = log((1, None, row(1)), (2, None, child(7, 1)))
+    (problem,) = planned(later, "table_name = 't'", rows_only=True).problems
+    assert problem.endswith("since 0-1-2: leave out row 1 of shop.t (--skip-conflicts)")
