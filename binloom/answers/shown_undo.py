@@ -36,6 +36,8 @@ class ShownUndo:
         Number of transactions that it takes back.
     groups
         Rows that get no statement, and why.
+    left_out
+        Number of rows that an undo would have to change, with those in groups.
     """
 
     is_possible: bool
@@ -45,6 +47,7 @@ class ShownUndo:
     lines: int = 0
     transactions: int = 0
     groups: tuple[Group, ...] = ()
+    left_out: int = 0
 
 
 def shown_undo(
@@ -95,4 +98,5 @@ def _shown(planned: PlannedUndo) -> ShownUndo:
         lines=len(script) + rest,
         transactions=plan.selected.transactions,
         groups=tuple(plan.left.groups),
+        left_out=plan.left.count,
     )

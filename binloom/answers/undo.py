@@ -218,7 +218,9 @@ def _refusal(plan: Plan) -> str:
     if plan.refused:
         needs = sorted({refusal.needs for refusal in plan.refusals} - {""})
         needed = f" They would need {'; '.join(needs)}." if needs else ""
-        return f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed.{needed}"
+        others = subject(plan.conflicting, "other row", "was", "were") if plan.conflicting else ""
+        changed = f", and {others} changed by {_later(plan)}" if others else ""
+        return f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed{changed}.{needed}"
     if plan.differing and not plan.conflicting:
         return (
             f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
@@ -233,12 +235,15 @@ def _refusal(plan: Plan) -> str:
     of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]
     columns = sorted({column for conflict in of_columns for column in conflict.columns})
     others = f"; --columns with other columns than {', '.join(columns)} takes back the rest" if columns else ""
-    # The rest of a transaction may be in the way of its selected changes.
-    later = "later transactions" if plan.selected.is_whole else "later changes"
     return (
         f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
-        f" {later}. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
+        f" {_later(plan)}. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
     )
+
+
+def _later(plan: Plan) -> str:
+    # The rest of a transaction may be in the way of its selected changes.
+    return "later transactions" if plan.selected.is_whole else "later changes"
 
 
 def _on_other_tables(plan: Plan, filters: Filters, rows_only: bool) -> Iterator[Note]:

@@ -114,4 +114,6 @@ def _write_left_rows(plan: Plan, output: Path | None, tell: Callable[[str], None
         beside.unlink(missing_ok=True)
         return
     write_script(plan.left.lines(), beside)
-    tell(f"{beside} has {counted(plan.left.count, 'row')} that {'is' if plan.left.count == 1 else 'are'} left out.")
+    rows = counted(plan.left.count, "row")
+    are = "is" if plan.left.count == 1 else "are"
+    tell(f"{beside} has {rows} that {f'{are} left out' if plan.is_printable else f'{are} not taken back'}.")

@@ -47,15 +47,16 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         rows_only="leave them alone: take back only the selected row changes (--rows-only)",
         switches=_SWITCHES,
         groups=found.groups[:_SHOWN] if found else (),
-        left_out=_rows(found, Treatment.LEFT),
-        overwritten=_rows(found, Treatment.OVERWRITTEN),
+        left_out=found.left_out if found else 0,
+        overwritten=_overwritten(found),
         notes=(*opened.notes, *(found.notes if found else ())),
         shown_notes=found.notes if found else (),
     )
 
 
-def _rows(found: ShownUndo | None, treatment: Treatment) -> int:
-    return sum(group.rows for group in found.groups if group.treatment is treatment) if found else 0
+def _overwritten(found: ShownUndo | None) -> int:
+    groups = found.groups if found else ()
+    return sum(group.rows for group in groups if group.treatment is Treatment.OVERWRITTEN)
 
 
 def _script(log: Log, words: Words, opened: OpenedLog) -> Download:

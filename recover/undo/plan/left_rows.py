@@ -12,6 +12,7 @@ from ingest.escapes import visible
 from ingest.words import counted
 from recover.undo.plan.classify import Conflict, Refusal
 from recover.undo.prove.against import Difference, in_words
+from recover.undo.tables.table import TableName
 
 LeftRow = Conflict | Refusal | Difference
 
@@ -79,6 +80,7 @@ class LeftRows:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[object, ...], Group] = {}
+        self._told: set[tuple[TableName, str]] = set()
         self._file: TextIOWrapper | None = None
 
     def add(self, row: LeftRow, treatment: Treatment = Treatment.LEFT) -> None:
@@ -88,11 +90,20 @@ class LeftRows:
             self._groups[identity] = Group(row, treatment)
         self._groups[identity].add(row)
         if treatment is Treatment.LEFT:
-            if self._file is None:
-                # It is open as long as the plan is there.
-                opened = tempfile.TemporaryFile(prefix="binloom-undo-")  # noqa: SIM115
-                self._file = TextIOWrapper(opened, "utf-8", newline="\n")
-            self._file.write(f"{described(row)}\n")
+            self._write(row)
+
+    def add_told(self, row: LeftRow) -> None:
+        """Add a row with a problem that is told for itself, once."""
+        if (place := (row.table.name, row.key)) not in self._told:
+            self._told.add(place)
+            self._write(row)
+
+    def _write(self, row: LeftRow) -> None:
+        if self._file is None:
+            # It is open as long as the plan is there.
+            opened = tempfile.TemporaryFile(prefix="binloom-undo-")  # noqa: SIM115
+            self._file = TextIOWrapper(opened, "utf-8", newline="\n")
+        self._file.write(f"{described(row)}\n")
 
     @property
     def groups(self) -> list[Group]:
@@ -102,7 +113,8 @@ class LeftRows:
     @property
     def count(self) -> int:
         """Number of rows that an undo would have to change."""
-        return sum(group.rows for group in self._groups.values() if group.treatment is Treatment.LEFT)
+        left = sum(group.rows for group in self._groups.values() if group.treatment is Treatment.LEFT)
+        return left + len(self._told)
 
     def lines(self) -> Iterator[str]:
         """Yield each of these rows and its reason, in one line."""

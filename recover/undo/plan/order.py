@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recover.sources.engine import registered
 from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan.classify import Conflict
 from recover.undo.plan.holders import Holder, Search, gone_or_replaced, holders, without_row
 from recover.undo.prove.against import LiveServer, equals
 from recover.undo.rows.equality import Part, parts_of_columns, parts_of_key, register
@@ -336,6 +337,11 @@ class Obstacle(NamedTuple):
     table: Table
     holder: Holder
     text: str
+
+    @property
+    def as_conflict(self) -> Conflict:
+        """The row of the plan, as one that is left as it is."""
+        return Conflict(self.table, self.holder.claimant, self.text, (), (*filter(None, (self.holder.transaction,)),))
 
     def problem(self, options: UndoOptions, selected: Collection[str], is_whole: bool) -> str:
         """Return the reason with the transaction that caused it, and with ways out.

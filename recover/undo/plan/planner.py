@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 1000
 _CHAINS_COMPARED_AT_ONCE: Final = 1000
-_OBSTACLES_SHOWN: Final = 20
 
 _Part = tuple[TableName, Verb] | Literal["blocks"]
 """Statements that are in one file: those of a table and verb, or all of them, change by change."""
@@ -222,8 +221,9 @@ class Planner:
                     continue
             if plan.in_the_way:
                 names = selected_names(self._connection)
-                shown = plan.in_the_way[:_OBSTACLES_SHOWN]
-                plan.problems += [one.problem(options, names, selected.is_whole) for one in shown]
+                plan.problems += [one.problem(options, names, selected.is_whole) for one in plan.in_the_way]
+                for one in plan.in_the_way:
+                    plan.left.add_told(one.as_conflict)
             return plan
 
     def _leave_out(self, obstacles: Iterable[Obstacle]) -> bool:
@@ -232,7 +232,7 @@ class Planner:
         for one in obstacles:
             left_out, key = self._left_out[one.table.name], one.holder.claimant
             is_more |= key not in left_out
-            left_out[key] = Conflict(one.table, key, one.text, (), (*filter(None, (one.holder.transaction,)),))
+            left_out[key] = one.as_conflict
         return is_more
 
     def _plan_once(self, selected: Selected, options: UndoOptions) -> Plan:

@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 
 from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.left_rows import grouped
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.select.selected import select
 from recover.undo.tables.definitions import Definitions
@@ -134,3 +135,15 @@ def test_a_selected_transaction_is_no_way_out_of_itself() -> None:
     later = log((1, None, row(1)), (2, None, child(7, 1)))
     (problem,) = planned(later, "table_name = 't'", rows_only=True).problems
     assert problem.endswith("since 0-1-2: leave out row 1 of shop.t (--skip-conflicts)")
+
+
+def test_the_rows_of_a_refused_undo_are_those_that_its_message_counts() -> None:
+    """Two parents have thirty children that stay, and a third parent was changed since."""
+    children = [(2, None, child(10 + id, id % 2 + 1)) for id in range(30)]
+    found = planned(log(*((1, None, row(id, a=id)) for id in (1, 2, 3)), *children, (2, row(3, a=3), row(3, a=4))))
+    (told,) = grouped(found.problems)
+    assert "; also 29 other rows: " in told
+    lines = [*found.left.lines()]
+    assert len(lines) == found.left.count == 3
+    assert [line.split(": ")[0] for line in lines] == ["shop.t 3", "shop.t 1", "shop.t 2"]
+    assert lines[1] == "shop.t 1: row 10 of shop.c refers (c_t) to a row that the undo removes, by 0-1-2"
