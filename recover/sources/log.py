@@ -149,6 +149,8 @@ class Log:
         The landed evidence for the definitions of tables, by source, as far as it was read.
     read_tables
         The tables of which it has all rows, `schema.table` or a name in any schema, in lower case; None: all tables.
+    logs_cascades
+        Whether it is known that the log has the rows that foreign keys changed.
     """
 
     connection: "DuckDBPyConnection"
@@ -169,6 +171,7 @@ class Log:
     unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
     histories: "dict[str, SchemaHistory]" = field(default_factory=dict, repr=False, compare=False)
     read_tables: frozenset[str] | None = None
+    logs_cascades: bool = False
 
     @classmethod
     def of_warehouse(
@@ -333,6 +336,8 @@ class Log:
             history=found.history,
             documents=found.documents,
             notes=found.notes,
+            logs_cascades=(snapshot is None or snapshot.logs_cascades is not False)
+            and all(scan.format.logs_cascades for scan in found.scans.values()),
         )
 
     def has_rows_of(self, schema: str, table: str) -> bool:

@@ -100,7 +100,8 @@ def planned(
         except EmptySelectionError:
             raise _why_nothing(log, selection) from None
         _assert_columns(connection)
-        of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
+        on_server = None if server is None else server.snapshot()
+        of_server = [] if on_server is None else [Definitions.of_server(on_server, str(server))]
         definitions = Definitions.of_log(log, selected.source_id, *of_server)
         names = {*selected.tables}
         altered, selected = carry(log, selected, definitions)
@@ -140,7 +141,8 @@ def planned(
             plan.warnings += altered.dropped + altered.warnings
             plan.drops_values = bool(altered.dropped)
             keys = (*definitions.foreign_keys, *former)
-            plan.warnings += warnings(connection, plan.selected, keys, options.direction, with_cascades)
+            if not (log.logs_cascades if on_server is None else on_server.logs_cascades):
+                plan.warnings += warnings(connection, plan.selected, keys, options.direction, with_cascades)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)
             plan.warnings += trigger_warnings(connection, plan.selected, server)

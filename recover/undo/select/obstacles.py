@@ -1,8 +1,10 @@
 """Reasons why the log cannot show what an undo would do: statements, gaps, other definitions."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.ddl.actions import INACTIVE_RULES
 from ingest.ddl.hashed_keys import may_be_hash
@@ -98,15 +100,15 @@ def warnings(
     cascades
         Whether the rows are added that foreign keys changed, as far as the log shows them.
     """
-    found = dict(rules_that_ran(connection, selected, keys))
+    changed = _Changed.by_selection(connection, selected)
+    found: dict[ForeignKey, set[str]] = {}
     # The rows of a child are changed, and so may be those of its own children.
-    waiting = [*found]
-    while waiting:
-        above = waiting.pop()
+    size = -1
+    while size != (size := changed.size):
         for key in keys:
-            if key.parent == above.table and key not in found and (rules := _rules(key)):
+            if rules := changed.rules(key):
                 found[key] = rules
-                waiting.append(key)
+                changed.carry(key)
     if not found:
         return
     first = first_place(connection, selected)
@@ -135,31 +137,50 @@ def rules_that_ran(
     connection: "DuckDBPyConnection", selected: Selected, keys: Iterable[ForeignKey]
 ) -> Iterator[tuple[ForeignKey, set[str]]]:
     """Yield the foreign keys that selected changes of their parents made change rows, and the rules that ran."""
-    active = [key for key in keys if key.parent in selected.tables and _rules(key)]
-    if not active:
-        return
-    deleted: set[TableName] = set()
-    updated: dict[TableName, set[str]] = {}
-    # Most updates of a table change the same columns.
-    kinds = connection.execute(
-        "select distinct schema_name, table_name, event_type, changed_columns from binloom.row_changes as changes"
-        f" where {is_selected(selected.is_whole)} and event_type != 'INSERT'"
-    ).fetchall()
-    for schema, name, event_type, columns in kinds:
-        if event_type == "DELETE":
-            deleted.add((schema, name))
-        else:
-            updated.setdefault((schema, name), set()).update(map(str.lower, columns or ()))
-    for key in active:
-        is_moved = not updated.get(key.parent, set()).isdisjoint(map(str.lower, key.parent_columns))
-        if rules := _rules(key, is_deleted=key.parent in deleted, is_moved=is_moved):
+    changed = _Changed.by_selection(connection, selected)
+    for key in keys:
+        if key.parent in selected.tables and (rules := changed.rules(key)):
             yield key, rules
 
 
-def _rules(key: ForeignKey, *, is_deleted: bool = True, is_moved: bool = True) -> set[str]:
-    """Return the rules by which a foreign key changes rows, if a parent is deleted or gets another key."""
-    ran = ([key.delete_rule] if is_deleted else []) + ([key.update_rule] if is_moved else [])
-    return {*ran} - INACTIVE_RULES
+@dataclass
+class _Changed:
+    """Tables of which rows were deleted, and columns that were set, in lower case."""
+
+    deleted: set[TableName] = field(default_factory=set)
+    updated: defaultdict[TableName, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def by_selection(cls, connection: "DuckDBPyConnection", selected: Selected) -> Self:
+        found = cls()
+        # Most updates of a table change the same columns.
+        kinds = connection.execute(
+            "select distinct schema_name, table_name, event_type, changed_columns from binloom.row_changes as changes"
+            f" where {is_selected(selected.is_whole)} and event_type != 'INSERT'"
+        ).fetchall()
+        for schema, name, event_type, columns in kinds:
+            if event_type == "DELETE":
+                found.deleted.add((schema, name))
+            else:
+                found.updated[schema, name].update(map(str.lower, columns or ()))
+        return found
+
+    @property
+    def size(self) -> int:
+        """How much was changed."""
+        return len(self.deleted) + sum(map(len, self.updated.values()))
+
+    def rules(self, key: ForeignKey) -> set[str]:
+        """Return the rules by which a foreign key changed rows."""
+        is_moved = not self.updated[key.parent].isdisjoint(map(str.lower, key.parent_columns))
+        ran = ([key.delete_rule] if key.parent in self.deleted else []) + ([key.update_rule] if is_moved else [])
+        return {*ran} - INACTIVE_RULES
+
+    def carry(self, key: ForeignKey) -> None:
+        """Add the rows that a foreign key changed."""
+        if key.parent in self.deleted and key.delete_rule in ("CASCADE", "UNKNOWN"):
+            self.deleted.add(key.table)
+        self.updated[key.table].update(map(str.lower, key.columns))
 
 
 def harms(event: TableEvent) -> bool:
