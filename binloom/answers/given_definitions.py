@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ingest.errors import UsageError
 from recover.sources.kept_files import ignored
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
     from ingest.sources.servers.address import ServerAddress
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
+
+NO_POSITION: Final = (
+    "the server did not tell its position, so it is not known which statements of the log these definitions follow:"
+    " grant REPLICATION CLIENT (BINLOG MONITOR on MariaDB) to the user"
+)
 
 
 @dataclass(frozen=True)
@@ -27,16 +32,19 @@ class GivenDefinitions:
         File of CREATE and ALTER statements, such as a dump.
     server
         A live server, which has the newest definitions.
+    is_told_if_used
+        Whether the server is given for another reason, too. The answer then tells that it used its definitions.
     """
 
     folder: Path | None = None
     ddl: Path | None = None
     server: "ServerAddress | None" = None
+    is_told_if_used: bool = False
 
     @classmethod
     def or_of_server(cls, folder: Path | None, ddl: Path | None, server: "ServerAddress | None") -> Self:
         """Return what is given, or a server that is given for another reason, too."""
-        return cls(folder, ddl, server if folder is None and ddl is None else None)
+        return cls(folder, ddl, server if folder is None and ddl is None else None, is_told_if_used=True)
 
     @property
     def options(self) -> list[str]:
@@ -74,11 +82,13 @@ class GivenDefinitions:
             from ingest.sources.snapshots.snapshot_ddl import read_snapshot_ddl
 
             return read_snapshot_ddl(self.ddl)
-        return None if self.server is None else snapshot_of_server(self.server, files, tell)
+        if self.server is None:
+            return None
+        return _snapshot_of_server(self.server, files, tell, is_told_if_used=self.is_told_if_used)
 
 
-def snapshot_of_server(
-    address: "ServerAddress", files: "Sequence[LogPath]", tell: Callable[[str], None]
+def _snapshot_of_server(
+    address: "ServerAddress", files: "Sequence[LogPath]", tell: Callable[[str], None], *, is_told_if_used: bool
 ) -> "SchemaSnapshot":
     """Return the present definitions of a server, which are from after some binlog files; tell where they are from."""
     from ingest.sources.servers.information_schema import read_definitions
@@ -87,13 +97,11 @@ def snapshot_of_server(
     address = replace(address, warn=lambda sentence: tell(f"warning: {sentence}"))
     with Server(address) as server:
         snapshot = read_definitions(server)
-    at = "now" if snapshot.binlog_file is None else f"at {snapshot.binlog_file}:{snapshot.binlog_pos}"
-    tell(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
-    if snapshot.binlog_file is None:
-        tell(
-            "the server did not tell its position, so it is not known which statements of the log these definitions"
-            " follow: grant REPLICATION CLIENT (BINLOG MONITOR on MariaDB) to the user."
-        )
+    if not is_told_if_used:
+        at = "now" if snapshot.binlog_file is None else f"at {snapshot.binlog_file}:{snapshot.binlog_pos}"
+        tell(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
+        if snapshot.binlog_file is None:
+            tell(f"{NO_POSITION}.")
     last = max(sequence_of_file(path.name) for path in files)
     if snapshot.binlog_file is not None and sequence_of_file(snapshot.binlog_file) < last:
         # The server has begun its log anew, or its log is another one.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from binloom.answers import lacks
 from binloom.answers.answer import NoteList
 from binloom.answers.connections import reused_ids
-from binloom.answers.given_definitions import GivenDefinitions
+from binloom.answers.given_definitions import NO_POSITION, GivenDefinitions
 from binloom.answers.opening import NOTHING_GIVEN
 from ingest.errors import UsageError
 from ingest.words import counted, sentence, subject
@@ -23,6 +23,7 @@ from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Ending, Heading, described_baseline, script
 from recover.undo.prove.against import LiveServer
 from recover.undo.select.parts import parts_of_undo
+from recover.undo.tables.definitions import OF_SERVER
 from recover.undo.undoing import planned
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
         yield Note(f"{name} is left out: it was rolled back, and changed nothing.")
     for sequence in plan.selected.sequences:
         yield Note(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
+    yield from _on_definitions(heading)
     for problem in grouped(plan.problems):
         yield Note(sentence(problem), Kind.REFUSED, quotes_values=True)
     groups = plan.left.groups
@@ -161,6 +163,18 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
         yield Note(_refusal(plan), Kind.REFUSED)
         if heading.server and plan.differing and plan.goes_on_after is not None:
             yield Note(f"the log that was given ends with {plan.goes_on_after}, and the server has written more since.")
+
+
+def _on_definitions(heading: Heading) -> Iterator[Note]:
+    """Yield which definitions of tables are those of a server."""
+    of_server = OF_SERVER.format(heading.server)
+    for origin in sorted({one for one in heading.definitions.values() if one.startswith(of_server)}):
+        tables = [table for table, one in heading.definitions.items() if one == origin]
+        shown = ", ".join(tables[:_GROUPS_SHOWN]) + (", …" if len(tables) > _GROUPS_SHOWN else "")
+        definitions = "definition" if len(tables) == 1 else "definitions"
+        doubt = f" now; {NO_POSITION}" if origin == of_server else ""
+        verb = "is that" if len(tables) == 1 else "are those"
+        yield Note(f"the {definitions} of {shown} {verb} of {origin}{doubt}.")
 
 
 def _on_script(plan: Plan) -> Iterator[Note]:

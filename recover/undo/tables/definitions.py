@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.selection.catalog import TableVersion
 
+OF_SERVER: Final = "the server {}"
+"""Where a definition is from."""
 _SNAPSHOTS: Final = {
     "server": "the definitions that a server had",
     "files": "the export of information_schema",
@@ -162,7 +164,7 @@ class Definitions:
         """Return the definitions of a live server, which are the newest."""
         at = f" at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file is not None else ""
         found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys)
-        return replace(found, origins=dict.fromkeys(found.tables, f"the server {server}{at}"))
+        return replace(found, origins=dict.fromkeys(found.tables, f"{OF_SERVER.format(server)}{at}"))
 
     @classmethod
     def of_snapshot(cls, snapshot: "SchemaSnapshot", epoch: int = 0) -> Self:

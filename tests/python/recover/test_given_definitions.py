@@ -74,6 +74,8 @@ def test_an_undo_has_those_of_the_server_that_it_compares_with(
     against = ("--against", f"{server.host}:{server.port}", "--defaults-file", account.defaults_file)
     made = binloom_here("undo", "--files", log, *against, "--output", script, home=tmp_path)
     assert made.returncode == 0 and "2 rows were compared" in made.stderr, made
+    assert f"definition of given.orders is that of the server {server.host}:{server.port}" in made.stderr, made
+    assert "that the log does not contain" not in made.stderr, made
     assert run(server, script.read_text()).returncode == 0
     assert rows_of(server, SCHEMA) == before
 
