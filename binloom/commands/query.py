@@ -22,6 +22,12 @@ _UNKNOWN: Final = {
 }
 
 
+def _named(rows: Iterable[tuple[Any, ...]], place: int) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of sums with a name also where there is none."""
+    for row in rows:
+        yield (*row[:place], "(none)" if row[place] is None else row[place], *row[place + 1 :])
+
+
 def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format: Format) -> int:
     """Print selected row changes, or sums of them; return the exit code."""
     most = limit if limit is not None or format is not Format.TEXT else _TEXT_ROWS
@@ -39,6 +45,8 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     if format is Format.TEXT and by is By.CHANGE:
         _print_paragraphs(dict(zip(found.columns, row, strict=True)) for row in shown)
     else:
+        if format is Format.TEXT and by in _UNKNOWN:
+            shown = _named(shown, found.columns.index(by))
         print_rows(found.columns, shown, format)
     if limit is None and next(rows, None) is not None:
         say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")

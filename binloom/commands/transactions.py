@@ -18,6 +18,8 @@ def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Le
         print_rows(found.columns, rows, format)
     elif is_listed and least != Least():
         say("no transaction with selected changes reaches a threshold.")
+    if is_listed and least == Least() and len(rows) > top:
+        say(f"these are the {top:,} transactions with the most rows, and the {top:,} that lasted longest.")
     if is_listed and (absurd := sum(row[found.columns.index("is_plausible")] is False for row in rows)):
         say(f"the times of {absurd} of these transactions are not plausible: their sessions have set their own time.")
     return report_problems(log)

@@ -90,6 +90,16 @@ def test_a_threshold_that_nothing_reaches_and_an_unknown_table_are_sentences(hom
     assert_sentence(binloom_here("transactions", "--table", "boat", home=home), 2, "boats")
 
 
+def test_ranks_by_rows_and_by_seconds_are_told_and_sums_without_a_name_have_one(tmp_path: Path) -> None:
+    files = ("--files", *sorted(SHOP.glob("binlog.0*")))
+    told = binloom_here("transactions", *files, "--top", "3", home=tmp_path)
+    assert len(told.stdout.splitlines()) == 2 + 6
+    assert "these are the 3 transactions with the most rows, and the 3 that lasted longest." in told.stderr
+    one = binloom_here("transactions", *files, "--top", "3", "--min-rows", "1", home=tmp_path)
+    assert "lasted longest" not in one.stderr
+    assert "(none)" in binloom_here("query", *files, "--by", "app", home=tmp_path).stdout.splitlines()[2]
+
+
 @pytest.mark.parametrize("command", ["query", "transactions"])
 def test_a_damaged_file_is_told(command: str, tmp_path: Path) -> None:
     cut = tmp_path / "binlog.000001"
