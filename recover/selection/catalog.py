@@ -188,6 +188,11 @@ NO_NAMES_IN_FILES: Final = "The files have no change of a table. Give those of i
 class UnknownNameError(UsageError):
     """A source, table, column, file or label does not exist."""
 
+    @property
+    def has_others(self) -> bool:
+        """Whether others of its kind are known."""
+        return bool(self.context.get("has_others", True))
+
 
 def unknown_name(finding: str, wanted: str, known: Iterable[str]) -> UnknownNameError:
     """Return the error for an unknown name; its hint has the nearest names, or else some of all."""
@@ -201,7 +206,7 @@ def unknown_name(finding: str, wanted: str, known: Iterable[str]) -> UnknownName
         hint = f"There are {shown}{f' and {len(names) - 10} more' if len(names) > 10 else ''}."
     else:
         hint = NO_NAMES
-    return UnknownNameError(finding, hint=hint)
+    return UnknownNameError(finding, hint=hint, has_others=bool(names))
 
 
 def unknown_source(source_id: str, known: Iterable[str]) -> UnknownNameError:

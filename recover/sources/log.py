@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ingest.errors import BinloomError, UsageError
 from ingest.words import counted
 from recover.selection.catalog import (
-    NO_NAMES,
     NO_NAMES_IN_FILES,
     TableVersion,
     UnknownNameError,
@@ -364,9 +363,9 @@ class Log:
     def unknown(self, error: UnknownNameError) -> UnknownNameError:
         """Return the error for a name that is not in the log: of a part that could not be read, nobody knows."""
         if not self.problems:
-            is_of_files = error.hint == NO_NAMES and not self.is_landed
+            is_of_files = not error.has_others and not self.is_landed
             return UnknownNameError(error.message, hint=NO_NAMES_IN_FILES) if is_of_files else error
-        near = None if error.hint == NO_NAMES else error.hint
+        near = error.hint if error.has_others else None
         finding = f"{error.message.removesuffix('.')} in what could be read of the log."
         return UnknownNameError(finding, hint=near or self.problems[0].hint)
 

@@ -1,13 +1,16 @@
 """Filters select by the type of a column, in both images, by old and new keys; bad input is explained."""
 
+import duckdb
 import pytest
 from sqlglot import exp
 
 from ingest.errors import UsageError
+from recover.selection import catalog
 from recover.selection.catalog import TableVersion, UnknownNameError
 from recover.selection.condition import select
 from recover.selection.filters import Filters, key_parts, key_text
 from recover.selection.gtids import gtid_ranges
+from recover.sources.log import Log
 from tests.support.recover.changes import numbers, row_changes, table
 from tests.support.recover.filtered_types import TYPES
 
@@ -406,3 +409,15 @@ def test_one_gtid_of_mariadb_is_one_transaction() -> None:
     ]
     tagged = gtid_ranges("11111111-1111-1111-1111-111111111111:1:tag:2-3")
     assert [one.stem[-4:] for one in tagged] == ["111:", "tag:"]
+
+
+def test_a_log_without_any_names_has_its_own_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "NO_NAMES", "Land some.")
+    nothing = catalog.unknown_name("There is no table a.b.", "a.b", ())
+    near = catalog.unknown_name("There is no table a.b.", "a.b", ("a.c",))
+    connection = duckdb.connect()
+    assert Log(connection, ()).unknown(nothing).hint == catalog.NO_NAMES_IN_FILES
+    assert Log(connection, (), is_landed=True).unknown(nothing).hint == "Land some."
+    damaged = Log(connection, (), (UsageError("A file is damaged.", hint="Copy it again."),))
+    assert damaged.unknown(nothing).hint == "Copy it again."
+    assert damaged.unknown(near).hint == near.hint
