@@ -124,7 +124,11 @@ def _insert(table: Table, wanted: Row) -> Operation:
 
 
 def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | None:
-    """Return the statement that takes back one change of a row, by its images."""
+    """Return the statement that takes back one change of a row, by its images. Raises `MissingValueError`."""
+    if before is not None and after is not None:
+        for name in table.stored_names:
+            if name in after and name not in before:
+                raise MissingValueError(name)
     return operation_between(table, after, before)
 
 

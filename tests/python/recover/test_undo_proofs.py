@@ -643,3 +643,13 @@ def test_a_redo_of_a_change_of_a_row_that_was_deleted_since_is_a_conflict(select
     left, statements = printed(log(*changes), options=replace(redo, mode=Mode.SKIP))
     assert left.conflicting == 1
     assert len(statements) == 1 and "9" in statements[0]
+
+
+def test_change_by_change_each_image_must_have_its_values() -> None:
+    partial = log((2, None, row(1)), (1, {"id": "1"}, {"id": "1", "b": "y"}))
+    assert planned(partial).is_printable
+    found = planned(partial, options=UndoOptions(by_transaction=True))
+    assert not found.problems
+    assert [one.reason for one in found.refusals] == [
+        "the image of a change lacks column b: leave out --by-transaction"
+    ]
