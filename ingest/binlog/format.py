@@ -110,11 +110,6 @@ class FormatDescription:
         return version_of(self.flavor, self.server_version)
 
     @property
-    def logs_cascades(self) -> bool:
-        """Whether the server logs the rows that foreign keys change: MySQL 9.6 and later do, with their defaults."""
-        return self.flavor == "mysql" and self.server_version is not None and self.version >= (9, 6)
-
-    @property
     def has_checksums(self) -> bool:
         return self.checksum_algorithm == "CRC32"
 

@@ -149,7 +149,7 @@ class Log:
     read_tables
         The tables of which it has all rows, `schema.table` or a name in any schema, in lower case; None: all tables.
     logs_cascades
-        Whether it is known that the log has the rows that foreign keys changed.
+        Whether the server has said that it logs the rows that foreign keys change.
     """
 
     connection: "DuckDBPyConnection"
@@ -335,8 +335,7 @@ class Log:
             history=found.history,
             documents=found.documents,
             notes=found.notes,
-            logs_cascades=(snapshot is None or snapshot.logs_cascades is not False)
-            and all(scan.format.logs_cascades for scan in found.scans.values()),
+            logs_cascades=snapshot is not None and snapshot.logs_cascades is True,
         )
 
     def has_rows_of(self, schema: str, table: str) -> bool:

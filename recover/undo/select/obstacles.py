@@ -115,7 +115,7 @@ def warnings(
     for key, rules in found.items():
         if cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
             continue
-        which = ", unless the server logs them"
+        which = ", unless the server logs them, as MySQL does from 9.6 on by default"
         if cascades:
             which = ", and that the log had not shown before: `binloom restore` gives these from a dump"
         elif direction is Direction.UNDO:

@@ -299,8 +299,7 @@ def test_a_script_lacks_rows_only_where_a_foreign_key_may_have_changed_them(
     log, condition = played(live, Case("told", (*tables, *rows), (damage,)), SCHEMA, is_possible_without=False)
     warnings = plan_of(log, condition).warnings
     told = [found[1] for one in warnings if (found := re.match(rf"rows of {SCHEMA}\.(\w) that foreign key", one))]
-    # MySQL 9.7 logs its cascades.
-    assert told == ([] if live.flavor == "mysql" else children), warnings
+    assert told == children, warnings
 
 
 def test_a_refusal_says_what_a_script_would_lack(mariadb_server: Server, tmp_path: Path) -> None:
