@@ -11,7 +11,7 @@ from recover.notes import Kind, Note
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.undo.options import UndoOptions
-from recover.undo.plan.left_rows import Group
+from recover.undo.plan.left_rows import Group, Treatment
 from recover.undo.rows.operations import Verb
 
 _LINES: Final = 2_000
@@ -36,6 +36,8 @@ class ShownUndo:
         Number of transactions that it takes back.
     groups
         Rows that get no statement, and why.
+    left
+        What is in the way of the first of these groups, which `notes` do not repeat.
     left_out
         Number of rows that an undo would have to change, with those in groups.
     """
@@ -47,7 +49,22 @@ class ShownUndo:
     lines: int = 0
     transactions: int = 0
     groups: tuple[Group, ...] = ()
+    left: tuple[Note, ...] = ()
     left_out: int = 0
+
+    @property
+    def is_needless(self) -> bool:
+        """Whether there is no script because nothing is left to do."""
+        return not self.is_possible and all(note.kind is not Kind.REFUSED for note in (*self.notes, *self.left))
+
+    def rows(self, treatment: Treatment) -> int:
+        """Return how many rows without a statement are treated in one way."""
+        return sum(group.rows for group in self.groups if group.treatment is treatment)
+
+    @property
+    def shown_groups(self) -> list[tuple[Group, Note]]:
+        """The first groups, each with what is in its way."""
+        return list(zip(self.groups, self.left, strict=False))
 
 
 def shown_undo(
@@ -93,10 +110,11 @@ def _shown(planned: PlannedUndo) -> ShownUndo:
     return ShownUndo(
         is_possible=planned.is_possible,
         statements=dict(sorted(plan.counts.items())),
-        notes=planned.notes,
+        notes=tuple(note for note in planned.notes if note not in planned.left),
         script=script,
         lines=len(script) + rest,
         transactions=plan.selected.transactions,
         groups=tuple(plan.left.groups),
         left_out=plan.left.count,
+        left=planned.left,
     )

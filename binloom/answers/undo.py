@@ -1,6 +1,6 @@
 """An undo or a redo: its proved script, or why there is none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -43,12 +43,15 @@ class PlannedUndo:
         Counts of statements, and the rows and reasons that are in the way.
     notes
         The report: what the script does, what it leaves out, or why there is none.
+    left
+        Those of them that tell of the first groups of rows without a statement, in the order of the groups.
     """
 
     planner: Planner
     plan: Plan
     heading: Heading
     notes: tuple[Note, ...]
+    left: tuple[Note, ...]
 
     @property
     def is_possible(self) -> bool:
@@ -123,11 +126,18 @@ def planned_undo(
         json_as_text=json_as_text,
         tell=heard,
     ) as (planner, plan, heading):
-        report = (*_report(plan, heading), *_on_other_tables(plan, filters, rows_only))
-        yield PlannedUndo(planner, plan, heading, (*heard, *lacks.damage(log), *report))
+        left = tuple(_on_left_rows(plan))
+        report = (*_report(plan, heading, left), *_on_other_tables(plan, filters, rows_only))
+        yield PlannedUndo(planner, plan, heading, (*heard, *lacks.damage(log), *report), left)
 
 
-def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
+def _on_left_rows(plan: Plan) -> Iterator[Note]:
+    for group in plan.left.groups[:_GROUPS_SHOWN]:
+        kind = Kind.REFUSED if group.treatment is Treatment.LEFT else Kind.FACT
+        yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind, quotes_values=True)
+
+
+def _report(plan: Plan, heading: Heading, left: Iterable[Note]) -> Iterator[Note]:
     for name in plan.selected.rolled_back[:_GROUPS_SHOWN]:
         yield Note(f"{name} is left out: it was rolled back, and changed nothing.")
     for sequence in plan.selected.sequences:
@@ -135,10 +145,8 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
     yield from _on_definitions(heading)
     for problem in grouped(plan.problems):
         yield Note(sentence(problem), Kind.REFUSED, quotes_values=True)
+    yield from left
     groups = plan.left.groups
-    for group in groups[:_GROUPS_SHOWN]:
-        kind = Kind.REFUSED if group.treatment is Treatment.LEFT else Kind.FACT
-        yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind, quotes_values=True)
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
         yield Note(
@@ -228,7 +236,7 @@ def _is_in_vain(plan: Plan) -> bool:
 def _refusal(plan: Plan) -> str:
     verb = plan.options.direction.value
     if plan.problems:
-        return f"the {verb} is refused, and nothing is printed."
+        return f"the {verb} is refused, and there is no script."
     if plan.refused:
         needs = sorted({refusal.needs for refusal in plan.refusals} - {""})
         needed = f" They would need {'; '.join(needs)}." if needs else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from binloom.answers.shown_undo import ShownUndo, shown_undo
+from binloom.answers.shown_undo import shown_undo
 from binloom.answers.undo import PlannedUndo, planned_undo
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.view import Download, View, new_file, show, write_lines
@@ -28,7 +28,6 @@ _SWITCHES: Final = {
     "json-as-text": "texts in JSON stay texts, even where they may be dates or bytes (--json-as-text)",
 }
 _OPTIONS: Final = ("conflicts", "columns", _ROWS_ONLY, *_SWITCHES)
-_SHOWN: Final = 40
 
 
 def _page(log: Log, words: Words, opened: OpenedLog) -> str:
@@ -46,17 +45,10 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         modes={mode.value: text for mode, text in _MODES.items()},
         rows_only="leave them alone: take back only the selected row changes (--rows-only)",
         switches=_SWITCHES,
-        groups=found.groups[:_SHOWN] if found else (),
         left_out=found.left_out if found else 0,
-        overwritten=_overwritten(found),
-        notes=(*opened.notes, *(found.notes if found else ())),
-        shown_notes=found.notes if found else (),
+        overwritten=found.rows(Treatment.OVERWRITTEN) if found else 0,
+        notes=opened.notes,
     )
-
-
-def _overwritten(found: ShownUndo | None) -> int:
-    groups = found.groups if found else ()
-    return sum(group.rows for group in groups if group.treatment is Treatment.OVERWRITTEN)
 
 
 def _script(log: Log, words: Words, opened: OpenedLog) -> Download:

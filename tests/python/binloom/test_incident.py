@@ -126,7 +126,21 @@ def test_an_undo_that_is_refused_has_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "incident.html"
     done = binloom_here("incident", "--table", "shop.orders", "--key", "1042", "--type", "INSERT", *FILES, "-o", path)
     assert done.returncode == 0, done.stderr
-    assert "no script" in Page(path).texts and "the undo is refused" in Page(path).text
+    found = Page(path)
+    assert "no script" in found.texts and "Why there is no script:\nthe undo is refused" in found.text
+    # The rows in the way are told once, apart from the reasons.
+    assert found.text.count("it was changed since") == 1 and found.texts.count("left as it is") == 2
+    done = binloom_here("incident", "--until", "2026-11-17T09:00", *FILES, "-o", path)
+    assert done.returncode == 0, done.stderr
+    apart = r"would not contain everything\.\n(a script would not contain: CREATE TABLE.*\n){3}"
+    assert re.search(apart, Page(path).text)
+
+
+def test_an_undo_that_has_nothing_to_do_is_no_refusal(tmp_path: Path) -> None:
+    path, chosen = tmp_path / "incident.html", ("--where", "after.status = 'cancelled'", "--rows-only")
+    done = binloom_here("incident", "--table", "shop.orders", "--key", "1042", *chosen, *FILES, "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert "Nothing is left to take back" in Page(path).text
 
 
 def test_an_undo_that_leaves_rows_out_is_that_of_the_same_command(tmp_path: Path) -> None:

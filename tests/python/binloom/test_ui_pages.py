@@ -158,7 +158,7 @@ def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(cl
     found = page(client, refused)
     assert (
         "No script takes these changes back" in found.text
-        and "Not all selected changes can be taken back." in found.text
+        and "Why there is no script:\nthe undo is refused" in found.text
     )
     later = [address for text, address in found.links.items() if address.startswith("/transaction?id=")]
     assert later and page(client, later[0])
