@@ -7,6 +7,7 @@ from binloom.answers import lacks
 from binloom.answers.changes import changes_of, sums_of
 from binloom.answers.incident import shown_transactions
 from binloom.answers.transaction_list import later_changes, transactions_listed
+from binloom.answers.unlogged_cascades import unlogged_cascades
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.view import PAGE, View, show
 from binloom.ui.words import Words
@@ -40,7 +41,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         shown=shown,
         page=number,
         has_more=len(changes) > PAGE,
-        notes=(*opened.notes, *rows.notes),
+        notes=(*opened.notes, *rows.notes, *unlogged_cascades(log, whole)),
     )
 
 

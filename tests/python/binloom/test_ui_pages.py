@@ -227,6 +227,13 @@ def test_a_plan_leaves_the_log_as_it_is(mariadb_server: Server, tmp_path: Path) 
             assert "bug in binloom" not in first.text
             assert client.get(plan).text == first.text
             assert [client.get(one).text for one in shown] == before, plan
+        # The rows of the cascade are told where one looks for them, and only with the change that made it run.
+        told = "rows of paged.c that foreign key c_ibfk_1 deleted or changed together with these rows (CASCADE)"
+        for kind, is_told in (("DELETE", True), ("INSERT", False)):
+            listed = page(client, f"/transactions?table=paged.p&type={kind}")
+            names = [text for text in listed.links if text.startswith(("mysql-bin", "binlog"))]
+            texts = [page(client, f"/transaction?id={name}").text for name in names]
+            assert texts and all((told in text) == is_told for text in texts), texts
 
 
 @pytest.mark.parametrize(
