@@ -56,7 +56,10 @@ OPTIONS: Final[dict[str, Any]] = {
     "to_pos": _one("--to-pos", "N", "Only events before this position of the file.", int, min=0),
     "changed": _several("--changed", "COLUMN", "Only updates that changed this column."),
     "where": _several(
-        "--where", "CONDITION", "Only changes whose row, before or after, fulfils this: \"before.status = 'paid'\"."
+        "--where",
+        "CONDITION",
+        "Only changes whose row, before or after, fulfils this: \"before.status = 'paid'\". Texts compare with their"
+        " case.",
     ),
     "statement": _one("--statement", "TEXT", "Only changes by statements that contain this text, if they are logged."),
     "digests": _several(

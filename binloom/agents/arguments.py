@@ -50,7 +50,9 @@ class Filtering(BaseModel):
     to_pos: int | None = Field(None, ge=0, description="Before this position of the one file.")
     changed: Texts = Field(None, description="Columns; each was changed by an UPDATE.")
     where: Texts = Field(
-        None, description="Conditions on values, such as \"status = 'new' and after.total > 100\": only comparisons."
+        None,
+        description="Conditions on values, such as \"status = 'new' and after.total > 100\": only comparisons, of texts"
+        " with their case.",
     )
     statement: Text | None = Field(None, description="Text that the logged statement contains.")
 

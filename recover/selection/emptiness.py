@@ -75,7 +75,8 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True, *, is_dam
         or _only_filter(filters, is_damaged)
         or (_excluded(ask, selection) if is_whole else None)
         or NothingSelectedError(
-            f"No row change fits all of these filters: {', '.join(_given(filters))}.", hint="Give fewer of them."
+            f"No row change fits all of these filters: {', '.join(_given(filters))}.",
+            hint=f"Give fewer of them. {_case(filters)}".strip(),
         )
     )
 
@@ -249,7 +250,14 @@ def _only_filter(filters: Filters, is_damaged: bool) -> UsageError | None:
     if not given:
         known = "What could be read of the log" if is_damaged else "The log"
         return NothingSelectedError(f"{known} contains no row changes.")
-    return NothingSelectedError(f"No row change fits this filter: {given[0]}.") if len(given) == 1 else None
+    if len(given) > 1:
+        return None
+    return NothingSelectedError(f"No row change fits this filter: {given[0]}.", hint=_case(filters) or None)
+
+
+def _case(filters: Filters) -> str:
+    """Return what a server does otherwise, if a condition has a text; most collations take no notice of case."""
+    return "--where compares texts with their case." if any("'" in one or '"' in one for one in filters.where) else ""
 
 
 def _given(filters: Filters) -> list[str]:
@@ -282,9 +290,10 @@ def _excluded(ask: Ask, selection: Selection) -> UsageError | None:
         without: dict[str, Any] = {name: None if not isinstance(value, tuple) else ()}
         (count,) = _row(ask, select(replace(filters, **without), selection.versions).query("count(*)"))
         if count:
+            case = _case(filters) if name == "where" else ""
             return NothingSelectedError(
                 "No row change fits all filters.",
-                hint=f"Without {_option(name)} there {'are' if count > 1 else 'is'} {count}.",
+                hint=f"Without {_option(name)} there {'are' if count > 1 else 'is'} {count}. {case}".strip(),
             )
     return None
 

@@ -183,6 +183,10 @@ def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
             ("--since", "2026-11-17 00:00:00.25", "--thread", "99"),
             "No row change fits all of these filters: --since 2026-11-17 00:00:00.250000, --thread 99.",
         ),
+        (
+            ("--where", "note = 'PAID'"),
+            "No row change fits this filter: --where note = 'PAID'. --where compares texts with their case.",
+        ),
     ],
 )
 def test_the_filter_that_fits_nothing_is_named(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
