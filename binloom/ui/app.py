@@ -1,8 +1,9 @@
-"""The pages by their addresses, asked one at a time, and what a page shows when there is no answer."""
+"""The pages by their addresses, asked a few at a time, and what a page shows when there is no answer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from queue import LifoQueue
 from typing import Any, Final
 
 from anyio import CapacityLimiter, to_thread
@@ -53,15 +54,20 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
     failure_of
         Returns the sentence for an unexpected error, of which it keeps the traceback.
     """
-    # A connection of DuckDB answers one question at a time, and so does the memory of a small machine.
-    one_at_a_time = CapacityLimiter(1)
+    # A connection of DuckDB answers one question at a time, and the memory of a small machine few.
+    logs = (opened, *opened.beside)
+    limiter = CapacityLimiter(len(logs))
+    # The one that was used last is taken first: another one is opened only while it is busy.
+    free = LifoQueue[OpenedLog]()
+    for one in reversed(logs):
+        free.put(one)
 
     def page(path: str, view: View) -> Callable[[Request], Any]:
         async def answered(request: Request) -> Response:
             words = Words(request.query_params.multi_items())
             # The end of the process does not wait for a long question.
             return await to_thread.run_sync(
-                _answer, path, view, words, opened, failure_of, limiter=one_at_a_time, abandon_on_cancel=True
+                _answer, path, view, words, free, failure_of, limiter=limiter, abandon_on_cancel=True
             )
 
         return answered
@@ -76,7 +82,10 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
     return Starlette(routes=routes, exception_handlers={HTTPException: missing})
 
 
-def _answer(path: str, view: View, words: Words, opened: OpenedLog, failure_of: Callable[[Exception], str]) -> Response:
+def _answer(
+    path: str, view: View, words: Words, free: LifoQueue[OpenedLog], failure_of: Callable[[Exception], str]
+) -> Response:
+    opened = free.get()
     try:
         words.assert_known(view.words)
         log = opened.log()
@@ -88,6 +97,8 @@ def _answer(path: str, view: View, words: Words, opened: OpenedLog, failure_of: 
         return _failed(Failure(status, title, error.message, error.hint or ""), path=path, words=words, fields=fields)
     except Exception as error:
         return _failed(Failure(500, "Something went wrong", failure_of(error)))
+    finally:
+        free.put(opened)
     if isinstance(found, Download):
         return _sent(found)
     return HTMLResponse(found)

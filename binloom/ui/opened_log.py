@@ -1,6 +1,7 @@
 """The log that the pages ask: opened once, and anew when it has changed on disk."""
 
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -38,6 +39,14 @@ class OpenedLog:
         self._state: object = None
         self._told = NoteList()
         self._folder = tempfile.TemporaryDirectory(prefix="binloom-ui-")
+
+    @cached_property
+    def beside(self) -> "tuple[OpenedLog, ...]":
+        """Others of the same home, for questions while a long one uses this one.
+
+        Of files there is none: it would decode them again, and hold their rows twice.
+        """
+        return () if self.inputs.files else (OpenedLog(self.inputs, self.sources),)
 
     @property
     def folder(self) -> Path:
@@ -79,8 +88,9 @@ class OpenedLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._log = None
-        self._folder.cleanup()
+        for one in (self, *self.beside):
+            one._log = None
+            one._folder.cleanup()
 
 
 def _state_of_file(path: Path | str) -> tuple[int, ...] | None:

@@ -1,9 +1,12 @@
 """The pages of `binloom ui` without a browser, and what is in them."""
 
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from binloom.answers.given_definitions import GivenDefinitions
@@ -86,6 +89,22 @@ def let_in(inputs: Inputs) -> Iterator[TestClient]:
         client = TestClient(guard, base_url=ADDRESS)
         assert client.get("/", params={"token": guard.token}).status_code == 200
         yield client
+
+
+@contextmanager
+def served(inputs: Inputs) -> Iterator[tuple[str, str]]:
+    """Serve pages in a thread; give their address, and the one with the token."""
+    with OpenedLog(inputs, []) as opened, socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        guard = Guard(application(opened, fail), "127.0.0.1", port)
+        server = uvicorn.Server(uvicorn.Config(guard, log_config=None, access_log=False, lifespan="off", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/?token={guard.token}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def page(client: TestClient, address: str, status: int = 200) -> Page:

@@ -1,44 +1,20 @@
 """The pages of `binloom ui` in a browser: two widths, two schemes, and the keyboard alone."""
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import uvicorn
 
 from binloom.answers.opening import Inputs
-from binloom.ui.app import application
-from binloom.ui.guard import Guard
-from binloom.ui.opened_log import OpenedLog
 from tests.support.browser import ENTER, browser, complaints, wait
 from tests.support.nasty import nasty_file
-from tests.support.pages import DAMAGE, addresses, fail, sample_inputs
+from tests.support.pages import DAMAGE, addresses, sample_inputs, served
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 TAB = "\ue004"
 MOST_TABS = 120
-
-
-@contextmanager
-def served(inputs: Inputs) -> Iterator[tuple[str, str]]:
-    """Serve pages in a thread; give their address, and the one with the token."""
-    with OpenedLog(inputs, []) as opened, socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        guard = Guard(application(opened, fail), "127.0.0.1", port)
-        server = uvicorn.Server(uvicorn.Config(guard, log_config=None, access_log=False, lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/?token={guard.token}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 def enter(driver: "Chrome", address: str, entrance: str) -> None:

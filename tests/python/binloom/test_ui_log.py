@@ -3,20 +3,28 @@
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from starlette.testclient import TestClient
 
 from binloom.answers.opening import Inputs
+from binloom.ui.app import VIEWS
 from binloom.ui.opened_log import OpenedLog
+from binloom.ui.view import View
+from binloom.ui.words import Words
 from ingest.escapes import visible
 from ingest.warehouse.built import TableRecord
 from ingest.warehouse.home import HOME_VARIABLE
+from recover.sources.log import Log
 from tests.support.in_process import binloom_here
 from tests.support.nasty import SCHEMA, SCRIPT, TABLE, VALUE, nasty_file
-from tests.support.pages import DAMAGE, LOG, addresses, let_in, page
+from tests.support.pages import DAMAGE, LOG, addresses, let_in, page, served
+from tests.support.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +76,29 @@ def test_names_and_values_are_data(tmp_path: Path) -> None:
         assert visible(TABLE).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;") in texts[3]
         # A link with such a name leads to its page.
         assert page(client, next(link for link in page(client, "/table").links.values() if "table=" in link))
+
+
+def test_a_long_question_does_not_keep_other_pages_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    land(tmp_path)
+    begun, ends = Event(), Event()
+
+    def ask(log: Log, words: Words, opened: OpenedLog) -> str:
+        begun.set()
+        assert ends.wait(PATIENCE_SECONDS)
+        return str(log.connection.execute("select count(*) from binloom.row_changes").fetchall())
+
+    monkeypatch.setitem(VIEWS, "/long", View((), ask))
+    with served(Inputs(home=tmp_path)) as (address, entrance), ThreadPoolExecutor() as pool:
+        opener = build_opener(HTTPCookieProcessor())
+        opener.open(entrance).close()
+        long = pool.submit(lambda: opener.open(f"{address}/long").read())
+        assert begun.wait(PATIENCE_SECONDS)
+        try:
+            with opener.open(f"{address}/transactions?sort=rows", timeout=60) as answer:
+                assert DAMAGE in answer.read().decode()
+        finally:
+            ends.set()
+        assert long.result() == b"[(397,)]"
 
 
 def test_a_gap_is_marked_where_the_log_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
