@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ingest.escapes import visible
+from ingest.words import counted
 
 LONGEST: Final = 300
 """Characters of a value that is shown at once; the rest unfolds."""
@@ -36,6 +37,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"seen": _seen, "time": _time, "cell": _cell, "count": _count, "text": _text}
+    environment.filters |= {"duration": _duration}
     environment.globals["style"] = lambda name: Markup(style(name))
     return environment
 
@@ -60,6 +62,13 @@ def _text(value: str) -> str:
 
 def _count(value: int) -> str:
     return f"{value:,}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in its largest unit, not rounded up."""
+    units = {"day": 86_400, "hour": 3_600, "minute": 60}
+    name, length = next(((name, length) for name, length in units.items() if seconds >= length), ("second", 1))
+    return counted(int(seconds // length), name)
 
 
 def _cell(value: str | None) -> Markup:

@@ -92,8 +92,9 @@ def _answer(
         found = view.answer(log, words, opened)
     except BinloomError as error:
         status, title = (400, "No answer") if isinstance(error, UsageError) else (500, "The log cannot be read")
-        # The words of the address are in a form again, so that one of them can be changed.
-        fields = [word for word in view.words if words.has(word) and word != "page"]
+        # The words of the address are in a form again, with those that the hint asks for.
+        asked = (error.hint or "").replace(".", " ").replace(":", " ").replace(",", " ").split()
+        fields = [word for word in view.words if (words.has(word) and word != "page") or f"--{word}" in asked]
         return _failed(Failure(status, title, error.message, error.hint or ""), path=path, words=words, fields=fields)
     except Exception as error:
         return _failed(Failure(500, "Something went wrong", failure_of(error)))

@@ -25,6 +25,7 @@ from tests.support.in_process import binloom_here
 from tests.support.nasty import SCHEMA, SCRIPT, TABLE, VALUE, nasty_file
 from tests.support.pages import DAMAGE, LOG, addresses, let_in, page, served
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.places import SAMPLES
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +100,17 @@ def test_a_long_question_does_not_keep_other_pages_waiting(tmp_path: Path, monke
         finally:
             ends.set()
         assert long.result() == b"[(397,)]"
+
+
+def test_a_table_of_several_sources_asks_for_one(tmp_path: Path) -> None:
+    land(tmp_path)
+    run(tmp_path, "ingest", "--source", "other", "--binlog-dir", SAMPLES / "shop-mariadb", "--all")
+    run(tmp_path, "snapshot", "--source", "other", "--from-dir", SAMPLES / "shop-mariadb" / "schema")
+    with let_in(Inputs(home=tmp_path)) as client:
+        refused = page(client, "/table?table=shop.orders", 400)
+        assert "Several sources" in refused.text and refused.fields == [("table", "shop.orders"), ("source", "")]
+        assert page(client, "/table?table=shop.orders&source=other")
+        assert re.search(r"Behind\n[\d,]+ days?\n", page(client, "/coverage").text)
 
 
 def test_a_gap_is_marked_where_the_log_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
