@@ -57,6 +57,11 @@ class ShownUndo:
         """Whether there is no script because nothing is left to do."""
         return not self.is_possible and all(note.kind is not Kind.REFUSED for note in (*self.notes, *self.left))
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the script leaves selected rows as they are."""
+        return self.is_possible and self.rows(Treatment.LEFT) > 0
+
     def rows(self, treatment: Treatment) -> int:
         """Return how many rows without a statement are treated in one way."""
         return sum(group.rows for group in self.groups if group.treatment is treatment)

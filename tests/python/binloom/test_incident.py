@@ -147,7 +147,8 @@ def test_an_undo_that_leaves_rows_out_is_that_of_the_same_command(tmp_path: Path
     path, chosen = tmp_path / "incident.html", ("--table", "shop.order_items", "--type", "INSERT", "--skip-conflicts")
     done = binloom_here("incident", *chosen, "--rows-only", *FILES, "-o", path)
     assert done.returncode == 0, done.stderr
-    assert "proved" in Page(path).texts and "DELETE" in Page(path).texts
+    found = Page(path)
+    assert "The script takes some of these changes back." in found.texts and "DELETE" in found.texts
     (command,) = re.findall(r"<pre>(binloom undo .*)</pre>", path.read_text())
     made = binloom_here(*command.split()[1:-1], tmp_path / "undo.sql")
     assert made.returncode == 1 and (tmp_path / "undo.sql").exists(), made

@@ -145,6 +145,8 @@ def test_a_table_at_a_moment_and_its_files(client: TestClient) -> None:
 
 def test_an_undo_and_its_script(client: TestClient) -> None:
     found = page(client, f"/undo?transaction={DAMAGE}")
+    # A long form is above the plan, so its result is told before.
+    assert found.links["The script takes these changes back"] == "#plan"
     assert "The script takes these changes back" in found.text and re.search(r"shop.orders\nUPDATE\n52", found.text)
     assert "its former values were set again" in found.text
     done = binloom_here("undo", "--transaction", DAMAGE, *FILES)
