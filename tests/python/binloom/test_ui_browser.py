@@ -81,4 +81,11 @@ def test_a_browser_shows_each_page_without_a_complaint(tmp_path: Path) -> None:
                 found = driver.execute_script("return [...document.querySelectorAll('main a')].map(a => a.href)")
                 pages.append(next(one for one in found if link in one))
             assert_fits(driver, pages)
+        nasty_file(tmp_path / "long.000001", 1, "n" * 300)
+        with served(Inputs([tmp_path / "long.000001"])) as (address, entrance):
+            enter(driver, address, entrance)
+            driver.get(f"{address}/transactions")
+            follow(driver, "long.000001")
+            # A long word leaves the value after the change in sight of a narrow window, which the last page has set.
+            assert driver.execute_script("return document.querySelector('table.diff').offsetWidth") <= 400
         assert complaints(driver) == []
