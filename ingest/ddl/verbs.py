@@ -6,23 +6,24 @@ from typing import Final
 VERBS: Final = ("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE")
 
 _DML_VERBS: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "SELECT", "WITH", "CREATE")
-_GAP: Final = r"(?is)^(?:\s|/\*.*?\*/|#[^\n]*\n|--[^\n]*\n|/\*M?![0-9]*)*"
+# An executed comment begins and ends in it.
+_BLANK: Final = r"(?:\s|/\*M?![0-9]*|/\*.*?\*/|\*/|#[^\n]*\n|--[^\n]*\n)"
 
 
 def _beginnings(*verbs: str) -> str:
-    return rf"(?:{'|'.join(verbs)}|SET\s+STATEMENT)\b"
+    return rf"(?:{'|'.join(verbs)}|SET{_BLANK}+STATEMENT)\b"
 
 
-DDL_PATTERN: Final = f"{_GAP}{_beginnings(*VERBS)}"
+DDL_PATTERN: Final = f"(?is)^{_BLANK}*{_beginnings(*VERBS)}"
 """Matches the beginning of a statement that may be DDL, in the syntax that Arrow knows."""
 
-DML_PATTERN: Final = f"{_GAP}{_beginnings(*_DML_VERBS)}"
+DML_PATTERN: Final = f"(?is)^{_BLANK}*{_beginnings(*_DML_VERBS)}"
 """Matches the beginning of a statement that may change rows, in the syntax that Arrow knows."""
 
 # The gap in one pass for any text: Python would backtrack and try each comment anew.
-_GAP_OF_ANY_TEXT: Final = r"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|#[^\n]*|--[^\n]*)*+"
+_GAP_OF_ANY_TEXT: Final = r"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|\*/|#[^\n]*|--[^\n]*)*+"
 _MAY_BE_DDL: Final = re.compile(f"{_GAP_OF_ANY_TEXT}{_beginnings(*VERBS)}")
-_SETTINGS: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}SET\s")
+_SETTINGS: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}SET\b")
 _CREATE: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}CREATE\b")
 
 
@@ -34,6 +35,11 @@ def may_be_ddl(text: str) -> bool:
 def sets_sql_mode(text: str) -> bool:
     """Return whether a statement that may be DDL runs in an SQL mode of its own: SET STATEMENT sql_mode = … FOR."""
     return "sql_mode" in text.lower() and _SETTINGS.match(text) is not None
+
+
+def phrase(*words: str) -> re.Pattern[str]:
+    """Return a pattern of words, or patterns of words, that follow each other; a literal may have them, too."""
+    return re.compile(rf"(?is)\b{f'{_BLANK}++'.join(words)}\b")
 
 
 def is_plain_create(text: str) -> bool:

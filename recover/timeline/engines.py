@@ -1,10 +1,10 @@
 """Storage engines with which a table has other rows than the log shows, through the names that the table gets."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ingest.ddl.actions import HOLDS_ROWS_OF_OTHERS, KEEPS_NO_ROWS, LOSES_ROWS_AT_START
+from ingest.ddl.verbs import phrase
 from recover.sources.marts import SERVER_STARTS
 from recover.timeline.events import Effect, Place, Table, TableEvent
 from recover.timeline.readings import readings_of
@@ -21,7 +21,7 @@ OTHERS: Final = ("other engine", MEMORY)
 
 _STEPS: Final = {**HIDING, MEMORY: "MEMORY"}
 _CARRYING: Final = ("rename_table ", "create_like ")
-_CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+_CONDITIONAL: Final = phrase("if", "not", "exists")
 
 
 class Turn(NamedTuple):

@@ -4,11 +4,11 @@ A statement that renames several tables is not followed: tools that change a sch
 most rows of the new one were never logged under a name of their own.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.verbs import phrase
 from recover.sources.engine import literal
 from recover.timeline.events import Place, Table, TableEvent
 from recover.timeline.table_log import events_of
@@ -16,7 +16,7 @@ from recover.timeline.table_log import events_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_CONDITIONAL: Final = re.compile(r"\bif\s+exists\b", re.IGNORECASE)
+_CONDITIONAL: Final = phrase("if", "exists")
 
 
 @dataclass(frozen=True)

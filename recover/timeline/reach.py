@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.verbs import phrase
 from recover.sources.engine import columns_of_table
 from recover.timeline.events import Place
 
@@ -20,7 +21,7 @@ _FIRST: Final = Place(-1, 0, 0)
 """A place before all others."""
 
 _ON_TABLES: Final = ("CREATE TABLE", "ALTER TABLE", "TRUNCATE TABLE", "DROP TABLE", "CREATE INDEX", "DROP INDEX")
-_CONDITIONAL: Final = re.compile(r"\bif\s+(?:not\s+)?exists\b", re.IGNORECASE)
+_CONDITIONAL: Final = phrase("if", "(?:not|exists)")
 _QUOTED: Final = r"(?:`(?:[^`]|``)+`|\"[^\"]+\"|[\w$]+)"
 _TRIGGER: Final = re.compile(
     rf"\btrigger\s+(?:if\s+(?:not\s+)?exists\s+)?(?:{_QUOTED}\s*\.\s*)?({_QUOTED})", re.IGNORECASE

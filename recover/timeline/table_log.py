@@ -7,6 +7,7 @@ from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.verbs import phrase
 from recover.sources import missing_parts
 from recover.sources.engine import columns_of_table, fetched, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
@@ -46,9 +47,9 @@ _ALTERING: Final = (
     *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
     "convert_character_set",
 )
-_IGNORING: Final = re.compile(r"\balter\s+(?:online\s+)?ignore\b", re.IGNORECASE)
+_IGNORING: Final = phrase("(?:alter|online)", "ignore")
 """Such a statement deletes rows that a new unique key does not allow."""
-_CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+_CONDITIONAL: Final = phrase("if", "not", "exists")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def turns(name: str, *statements: str, starts: tuple[int, ...] = ()) -> tuple[li
     [
         ("b", [BLACKHOLE, "create table b like a"], ["BLACKHOLE"]),
         ("b", [BLACKHOLE, "create table if not exists b like a"], ["BLACKHOLE"]),
+        ("b", [BLACKHOLE, "create table if/**/not exists a (i int)", "create table b like a"], ["BLACKHOLE"]),
         ("b", [BLACKHOLE, "alter table a engine=innodb", "create table b like a"], [None]),
         ("b", [BLACKHOLE, "rename table a to b"], ["BLACKHOLE"]),
         ("b", [BLACKHOLE, "alter table a add j int, rename to b"], ["BLACKHOLE"]),
