@@ -137,7 +137,7 @@ class Key:
     that the key compares, None for whole values. It is empty if all are whole. `expressions` has the texts of
     expressions at their places, and is empty if no text is known. `is_hash` is whether a statement asks for a hash.
     Keys that differ only in it are equal: a snapshot does not have it. `is_conditional` is whether the statement adds
-    the key only if no key has its name.
+    the key only if no key has its name, or `tested_name`, if the statement tests another one.
     """
 
     name: str | None
@@ -151,6 +151,7 @@ class Key:
     expressions: tuple[str | None, ...] = ()
     is_hash: bool = field(default=False, compare=False)
     is_conditional: bool = field(default=False, compare=False)
+    tested_name: str | None = field(default=None, compare=False)
 
     @classmethod
     def of_parts(cls, name: str | None, parts: Iterable[KeyPart], *, is_hash: bool = False) -> "Key":

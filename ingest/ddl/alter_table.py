@@ -85,6 +85,17 @@ def read_alter_table(cursor: Cursor, dialect: Dialect, names: Names, action: Act
     return reader.in_order()
 
 
+def _turn_of_keys(action: Action) -> int:
+    """Return the turn of an action among others, wherever the statement has it.
+
+    A key may get the name of a dropped one. But the number of a foreign key without a name comes behind those of all
+    that were there before.
+    """
+    if any(key.is_foreign and key.name is None for key in action.keys):
+        return 0
+    return 1 if action.dropped_keys else 2
+
+
 class _Parts:
     """Reads the parts of the statement, and groups them by when they take effect."""
 
@@ -114,9 +125,8 @@ class _Parts:
         placed = behind_generated_key(without_columns_of_before(self._placed, others, self._cursor.not_understood))
         columns = without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
-        # A key may get the name of a dropped one, wherever that is.
         has_keys = any(one.keys for one in self._others)
-        others, hashes = with_hashes_apart(sorted(self._others, key=lambda one: has_keys and not one.dropped_keys))
+        others, hashes = with_hashes_apart(sorted(self._others, key=_turn_of_keys) if has_keys else self._others)
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])

@@ -382,8 +382,10 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
         index_name, _ = _name_and_algorithm(cursor)
         columns = _key_columns(cursor)
         cursor.expect("REFERENCES")
-        key = _reference(name or index_name, columns, cursor, table_name)
-        elements.keys.append(replace(key, is_conditional=is_conditional))
+        # An index of this name may be there, or none: MySQL names the constraint without it.
+        named = name or (index_name if dialect.is_mariadb else None)
+        key = _reference(named, columns, cursor, table_name)
+        elements.keys.append(replace(key, is_conditional=is_conditional, tested_name=index_name))
         return "foreign key"
     is_unique = cursor.take_words("UNIQUE")
     kind = cursor.take_one_of("FULLTEXT", "SPATIAL", "VECTOR")

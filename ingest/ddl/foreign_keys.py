@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ingest.ddl.actions import INACTIVE_RULES, Action, Key
 from ingest.ddl.history import Event, Hole, Observation, Place
-from ingest.ddl.key_names import MAY_DROP_FOREIGN_KEYS, after_rename, named, with_added
+from ingest.ddl.key_names import MAY_DROP_FOREIGN_KEYS, after_rename, with_added
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import TableId
 
@@ -87,7 +87,7 @@ class _Fold:
             if seen.keys is not None and seen.has_place:
                 self.complete.add(_id(*table))
             keys = (seen.keys or {}).get(table, ())
-            shown = [_key(name, _id(*table), key, None) for name, key in named(keys, table[1]) if key.is_foreign]
+            shown = [_key(_id(*table), key, None) for key in keys if key.is_foreign]
             there = self.present.setdefault(_id(*table), []) if shown else []
             there += [key for key in shown if not any(one.is_same(key) for one in there)]
 
@@ -156,12 +156,12 @@ class _Fold:
         there = self.present.setdefault(table, [])
         taken = [Key(key.name, (), referenced_table_name="") for key in there]
         keys = with_added(taken, (key for key in action.keys if key.is_foreign), table[1])
-        there += [_key(name, table, key, place) for name, key in [*named(keys, table[1])][len(taken) :]]
+        there += [_key(table, key, place) for key in keys[len(taken) :]]
 
 
-def _key(name: str, table: TableId, key: Key, since: Place | None) -> KeyInTime:
+def _key(table: TableId, key: Key, since: Place | None) -> KeyInTime:
     return KeyInTime(
-        name,
+        key.name or "",
         (table,),
         (_id(key.referenced_schema_name or table[0], key.referenced_table_name),),
         tuple((lowered(column or ""),) for column in key.columns),

@@ -1,26 +1,12 @@
 """Names of keys: those of statements, and those that a server chooses."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.letter_case import lowered
-
-
-def named(keys: Sequence[Key], table: str) -> Iterator[tuple[str, Key]]:
-    """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered.
-
-    An index that begins with an expression is named `functional_index`.
-    """
-    taken = {key.name for key in keys}
-    for key in keys:
-        name, number = key.name, 1
-        while name is None or (key.name is None and name in taken):
-            base = f"{table}_ibfk_{number}" if key.is_foreign else key.columns[0] or "functional_index"
-            name = base if key.is_foreign or number == 1 else f"{base}_{number}"
-            number += 1
-        taken.add(name)
-        yield name, key
 
 
 def after_rename(name: str, former: str, table: str) -> str:
@@ -33,13 +19,13 @@ MAY_DROP_FOREIGN_KEYS: Final = ("drop foreign key", "drop constraint")
 """Details of actions that drop foreign keys by their names. A foreign key may have the name of an index or a check."""
 
 
-def without_dropped(keys: Sequence[Key], action: Action, table: str) -> list[Key]:
+def without_dropped(keys: Sequence[Key], action: Action) -> list[Key]:
     """Return the keys of a table without those that an action drops, or replaces by a key of the same name."""
     dropped = {lowered(name) for name in action.dropped_keys}
     may_be_foreign = action.detail in MAY_DROP_FOREIGN_KEYS
     may_be_index = action.detail not in ("drop foreign key", "drop check")
     replaced = {(lowered(key.name), key.is_foreign) for key in action.keys if key.name and not key.is_conditional}
-    there = [(lowered(name), key) for name, key in named(keys, table)]
+    there = [(lowered(key.name or ""), key) for key in keys]
     if action.detail == "drop constraint" and any(key.is_foreign and name in dropped for name, key in there):
         # MariaDB drops the foreign key and leaves a unique key of the same name; MySQL refuses the statement.
         may_be_index = False
@@ -52,14 +38,31 @@ def without_dropped(keys: Sequence[Key], action: Action, table: str) -> list[Key
 
 
 def with_added(keys: Sequence[Key], more: Iterable[Key], table: str) -> list[Key]:
-    """Return keys and those that a statement adds; one that is conditional only if no key has its name.
+    """Return keys and those that a statement adds, with names; one that is conditional only if no key has its name.
 
-    A foreign key may have the name of an index.
+    A foreign key may have the name of an index. One without a name is named after its table, with the number that
+    follows the highest one before the statement; an index is named after its first column.
     """
     found = [*keys]
+    number = max((_number(key.name or "", table) for key in keys if key.is_foreign), default=0)
     for key in more:
-        others = named(found, table) if key.is_conditional else ()
-        taken = {lowered(name) for name, other in others if other.is_foreign or not key.is_foreign}
-        if lowered(key.name or key.columns[0] or "") not in taken:
-            found.append(key)
+        taken = {lowered(other.name or "") for other in found if other.is_foreign or not key.is_foreign}
+        if key.is_conditional and lowered(key.tested_name or key.name or key.columns[0] or "") in taken:
+            continue
+        if key.name is None and key.is_foreign:
+            number += 1
+            key = replace(key, name=f"{table}_ibfk_{number}")
+        elif key.name is None:
+            key = replace(key, name=_free_name(key.columns[0] or "functional_index", taken))
+        found.append(key)
     return found
+
+
+def _number(name: str, table: str) -> int:
+    digits = name.removeprefix(f"{table}_ibfk_")
+    return int(digits) if digits != name and digits.isdecimal() and digits[0] != "0" else 0
+
+
+def _free_name(base: str, taken: set[str]) -> str:
+    names = (f"{base}_{number}" if number > 1 else base for number in count(1))
+    return next(name for name in names if lowered(name) not in {*taken, "primary"})

@@ -9,7 +9,6 @@ from typing import Any, Final
 from ingest.ddl.actions import Column, Default, Key
 from ingest.ddl.batches import sql_mode_bits
 from ingest.ddl.column_types import Dialect
-from ingest.ddl.key_names import named
 from ingest.ddl.scripts import Statement, statements_of
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 from ingest.ddl.statements import actions_of
@@ -240,10 +239,10 @@ def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
 def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
     if shape.primary_key:
         yield "PRIMARY", Key("PRIMARY", shape.primary_key)
-    for name, key in named(shape.keys, table[1]):
+    for key in shape.keys:
         # A name that is no column is that of a period: its columns are not known in a later statement.
         if key.columns and all(column is None or shape.index(column) is not None for column in key.columns):
-            yield name, key
+            yield key.name or "", key
 
 
 def _table_columns(table: TableId) -> dict[str, str]:

@@ -3,17 +3,18 @@
 from ingest.ddl.foreign_keys import KeyInTime, foreign_keys_through
 from ingest.ddl.history import Event, Hole, Observation
 from ingest.ddl.statements import actions_of
+from ingest.versions import Flavor
 
 P = "create table p (id int primary key)"
 C = "create table c (id int, r int, foreign key (r) references p (id) on delete cascade)"
 SHOWN = Observation({("d", "c"): []}, keys={("d", "c"): [key for one in actions_of(C, "d") for key in one.keys]})
 
 
-def through(*told: str | Observation | Hole) -> list[KeyInTime]:
+def through(*told: str | Observation | Hole, server: Flavor = "mysql") -> list[KeyInTime]:
     """Return the foreign keys of statements and snapshots; each is at its number, counted from 0."""
     events: list[tuple[tuple[int, ...], Event]] = []
     for place, one in enumerate(told):
-        actions = actions_of(one, "d") if isinstance(one, str) else [one]
+        actions = actions_of(one, "d", server=server) if isinstance(one, str) else [one]
         events += [((place, number), action) for number, action in enumerate(actions)]
     return [
         KeyInTime(**{**vars(key), "since": key.since and key.since[:1], "until": key.until and key.until[:1]})
@@ -60,8 +61,12 @@ def test_only_a_statement_on_foreign_keys_drops_one() -> None:
 def test_a_condition_leaves_a_key_as_it_is() -> None:
     add = "alter table c add foreign key if not exists {} (r) references q (id)"
     named = "create table c (r int, constraint f foreign key (r) references p (id))"
-    assert [key.parent[-1] for key in through(named, add.format("F"))] == [("d", "p")]
-    assert [key.name for key in through(named, add.format("g"))] == ["f", "g"]
+    assert [key.parent[-1] for key in through(named, add.format("F"), server="mariadb")] == [("d", "p")]
+    assert [key.name for key in through(named, add.format("g"), server="mariadb")] == ["f", "g"]
+    # The condition is on the name behind it.
+    of_constraint = add.replace("add", "add constraint e")
+    assert [key.name for key in through(named, of_constraint.format("F"), server="mariadb")] == ["f"]
+    assert [key.name for key in through(named, of_constraint.format("g"), server="mariadb")] == ["f", "e"]
     # A program that starts again creates its tables again.
     assert len(through(C, C.replace("table c", "table if not exists c"))) == 1
 
@@ -88,6 +93,20 @@ def test_a_name_that_a_server_chose_changes_with_that_of_the_table() -> None:
         assert (key.name, key.until) == ("x_ibfk_1", (3,))
     (key,) = through(P, "create table c (r int, constraint k foreign key (r) references p (id))", "rename table c to x")
     assert key.name == "k"
+
+
+def test_a_server_counts_foreign_keys_from_the_highest_one_before_the_statement() -> None:
+    add = "add foreign key (r) references q (id)"
+    keys = through(C, f"alter table c drop foreign key c_ibfk_1, {add}", f"alter table c {add}")
+    assert [(key.name, key.until) for key in keys] == [("c_ibfk_1", (1,)), ("c_ibfk_2", None), ("c_ibfk_3", None)]
+    keys = through(C, f"alter table c {add}", "alter table c drop foreign key c_ibfk_1", f"alter table c {add}")
+    assert [(key.name, key.since) for key in keys[1:]] == [("c_ibfk_2", (1,)), ("c_ibfk_3", (3,))]
+
+
+def test_only_mariadb_names_a_foreign_key_like_its_index() -> None:
+    add = "alter table c add foreign key i (r) references q (id)"
+    assert [key.name for key in through(C, add)] == ["c_ibfk_1", "c_ibfk_2"]
+    assert [key.name for key in through(C, add, server="mariadb")] == ["c_ibfk_1", "i"]
 
 
 def test_a_statement_that_is_not_understood_may_have_added_a_key() -> None:

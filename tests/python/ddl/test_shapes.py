@@ -112,6 +112,20 @@ def test_a_foreign_key_may_have_the_name_of_an_index() -> None:
         assert [key.is_foreign for key in keys] == left, drop
 
 
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (["drop index a on t"], ["a_2"]),
+        (["drop index a on t", "alter table t add unique (a, c)"], ["a_2", "a"]),
+        (["alter table t change a z int"], ["a", "a_2"]),
+        (["create table u like t", "rename table u to t", "drop index a on t"], ["a_2"]),
+    ],
+)
+def test_a_key_keeps_the_name_that_the_server_chose(statements: list[str], expected: list[str]) -> None:
+    shapes = shapes_of("create table t (a int, b int, c int, unique (a), unique (a, b))", *statements)
+    assert [key.name for key in shapes.tables["d", "t"].keys] == expected
+
+
 def test_columns_take_the_character_set_of_their_table_when_they_come() -> None:
     shape = shapes_of(
         "create database d character set latin1",
