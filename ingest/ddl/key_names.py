@@ -15,6 +15,11 @@ def after_rename(name: str, former: str, table: str) -> str:
     return f"{table}_ibfk_{name.removeprefix(prefix)}" if name.startswith(prefix) else name
 
 
+def key_after_rename(key: Key, former: str, table: str) -> Key:
+    """Return a key of a table after the table was renamed."""
+    return replace(key, name=after_rename(key.name or "", former, table)) if key.is_foreign else key
+
+
 MAY_DROP_FOREIGN_KEYS: Final = ("drop foreign key", "drop constraint")
 """Details of actions that drop foreign keys by their names. A foreign key may have the name of an index or a check."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ingest.ddl.actions import COMES_BACK, CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
-from ingest.ddl.key_names import after_rename, with_added, without_dropped
+from ingest.ddl.key_names import key_after_rename, with_added, without_dropped
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.versioning import IS_ROW_END, PERIOD, with_row_end
@@ -240,10 +240,7 @@ class Shapes:
         if shape is None:
             return
         del self.tables[table]
-        shape.keys = [
-            replace(key, name=after_rename(key.name or "", table[1], new[1])) if key.is_foreign else key
-            for key in shape.keys
-        ]
+        shape.keys = [key_after_rename(key, table[1], new[1]) for key in shape.keys]
         self.tables[new] = shape
         self._change_references(
             table, lambda key: replace(key, referenced_schema_name=new[0], referenced_table_name=new[1])
@@ -393,12 +390,11 @@ class Shapes:
             shape.columns = [one.as_end_of_period if lowered(one.name) in ends else one for one in shape.columns]
         if action.detail == "drop period":
             shape.columns = [replace(one, is_in_period=False) for one in shape.columns]
-        table = _id(action)[1]
         shape.keys = without_dropped(shape.keys, action)
         there = shape.keys if shape.may_be_later else ()
         nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in there}
         new = (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
-        shape.keys = with_added(shape.keys, new, table)
+        shape.keys = with_added(shape.keys, new, _id(action)[1])
 
 
 def _without_chosen_hashes(shape: Shape) -> Shape:

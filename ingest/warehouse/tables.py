@@ -375,7 +375,7 @@ RAW_TABLES: dict[str, RawTable] = {
     )
 }
 
-NAMING_RULES = 11
+NAMING_RULES = 12
 """To be raised when the same evidence gives other names than before: then the next command writes the names anew."""
 
 # Tables that follow from the others, by these rules.
