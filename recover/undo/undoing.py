@@ -25,11 +25,12 @@ from recover.undo.prove.against import LiveServer
 from recover.undo.prove.triggers import trigger_warnings
 from recover.undo.select.altered import carry
 from recover.undo.select.beginnings import Beginnings
+from recover.undo.select.cascade_rules import Changed
 from recover.undo.select.cascades import CascadeError, add_cascades, cascading_keys, synthesized
 from recover.undo.select.copied import copy_selected
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.masked import masked_obstacles
-from recover.undo.select.obstacles import harms, obstacles, rules_that_ran, warnings
+from recover.undo.select.obstacles import harms, obstacles, warnings
 from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, first_place, is_selected, select
@@ -179,7 +180,7 @@ def _why_nothing(log: Log, selection: Selection) -> UsageError:
 
 def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former: Sequence[ForeignKey]) -> None:
     """Refuse to follow a cascade whose foreign key was dropped since: the tables may have changed in any way."""
-    for key, _ in rules_that_ran(connection, selected, former):
+    for key, _ in Changed.by_selection(connection, selected).by(former):
         raise UsageError(
             f"The cascades cannot be followed: foreign key {key.name} of {'.'.join(key.table)} was dropped since.",
             hint=_WITHOUT_CASCADES,

@@ -1,12 +1,9 @@
 """Reasons why the log cannot show what an undo would do: statements, gaps, other definitions."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from ingest.ddl.actions import INACTIVE_RULES
 from ingest.ddl.hashed_keys import may_be_hash
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
@@ -18,6 +15,7 @@ from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of, events_since, shows_all_rows
 from recover.undo.options import Direction
 from recover.undo.select.altered import Altered
+from recover.undo.select.cascade_rules import UNLESS_LOGGED, Changed, rows_of_cascade
 from recover.undo.select.selected import Selected, first_place, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.stale import changed_since_snapshot
@@ -100,30 +98,19 @@ def warnings(
     cascades
         Whether the rows are added that foreign keys changed, as far as the log shows them.
     """
-    changed = _Changed.by_selection(connection, selected)
-    found: dict[ForeignKey, set[str]] = {}
-    # The rows of a child are changed, and so may be those of its own children.
-    size = -1
-    while size != (size := changed.size):
-        for key in keys:
-            if rules := changed.rules(key):
-                found[key] = rules
-                changed.carry(key)
+    found = Changed.by_selection(connection, selected).through(keys)
     if not found:
         return
     first = first_place(connection, selected)
     for key, rules in found.items():
         if cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
             continue
-        which = ", unless the server logs them, as MySQL does from 9.6 on by default"
+        which = UNLESS_LOGGED
         if cascades:
             which = ", and that the log had not shown before: `binloom restore` gives these from a dump"
         elif direction is Direction.UNDO:
             which += ": --with-cascades adds those that the log has shown before"
-        child = ".".join(key.table)
-        told = " and ".join(sorted(rules))
-        did = "deleted or changed" if "CASCADE" in rules else "changed"
-        yield f"rows of {child} that foreign key {key.name} {did} ({told}){which}"
+        yield f"{rows_of_cascade(key, rules)}{which}"
 
 
 def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until: Place) -> bool:
@@ -131,56 +118,6 @@ def _shows_all_rows(connection: "DuckDBPyConnection", table: LoggedTable, until:
     baseline = baseline_of(connection, table, until)
     events = events_since(connection, table, events_of(connection, table, until), baseline, until)
     return shows_all_rows(events)
-
-
-def rules_that_ran(
-    connection: "DuckDBPyConnection", selected: Selected, keys: Iterable[ForeignKey]
-) -> Iterator[tuple[ForeignKey, set[str]]]:
-    """Yield the foreign keys that selected changes of their parents made change rows, and the rules that ran."""
-    changed = _Changed.by_selection(connection, selected)
-    for key in keys:
-        if key.parent in selected.tables and (rules := changed.rules(key)):
-            yield key, rules
-
-
-@dataclass
-class _Changed:
-    """Tables of which rows were deleted, and columns that were set, in lower case."""
-
-    deleted: set[TableName] = field(default_factory=set)
-    updated: defaultdict[TableName, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    @classmethod
-    def by_selection(cls, connection: "DuckDBPyConnection", selected: Selected) -> Self:
-        found = cls()
-        # Most updates of a table change the same columns.
-        kinds = connection.execute(
-            "select distinct schema_name, table_name, event_type, changed_columns from binloom.row_changes as changes"
-            f" where {is_selected(selected.is_whole)} and event_type != 'INSERT'"
-        ).fetchall()
-        for schema, name, event_type, columns in kinds:
-            if event_type == "DELETE":
-                found.deleted.add((schema, name))
-            else:
-                found.updated[schema, name].update(map(str.lower, columns or ()))
-        return found
-
-    @property
-    def size(self) -> int:
-        """How much was changed."""
-        return len(self.deleted) + sum(map(len, self.updated.values()))
-
-    def rules(self, key: ForeignKey) -> set[str]:
-        """Return the rules by which a foreign key changed rows."""
-        is_moved = not self.updated[key.parent].isdisjoint(map(str.lower, key.parent_columns))
-        ran = ([key.delete_rule] if key.parent in self.deleted else []) + ([key.update_rule] if is_moved else [])
-        return {*ran} - INACTIVE_RULES
-
-    def carry(self, key: ForeignKey) -> None:
-        """Add the rows that a foreign key changed."""
-        if key.parent in self.deleted and key.delete_rule in ("CASCADE", "UNKNOWN"):
-            self.deleted.add(key.table)
-        self.updated[key.table].update(map(str.lower, key.columns))
 
 
 def harms(event: TableEvent) -> bool:
