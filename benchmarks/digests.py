@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from ingest.binlog import open_binlog
-from ingest.ddl.digest_batches import DigestColumns
+from ingest.ddl.digests.digest_batches import DigestColumns
 from ingest.warehouse.landed import landed_batches
 
 MOST: Final = 3

@@ -455,7 +455,7 @@ def _filters(selecting: Mapping[str, Any]) -> Filters:
             given[name] = _moment(selecting[name])
     given |= {name: selecting[name] for name in ("from_pos", "to_pos", "statement") if name in selecting}
     if "from_pos" in given or "to_pos" in given:
-        from recover.sources.files import with_only_file
+        from recover.sources.files.file_log import with_only_file
 
         given = with_only_file(given, _inputs(selecting).files)
     return Filters.of(**given)

@@ -99,7 +99,7 @@ def _with_options(chosen_options: dict[str, Any], command: Callable[..., None]) 
     def filtered(**given: Any) -> None:
         chosen = {name: value for name in chosen_options if (value := given.pop(name)) is not None}
         if "from_pos" in chosen or "to_pos" in chosen:
-            from recover.sources.files import with_only_file
+            from recover.sources.files.file_log import with_only_file
 
             files = [*(given.get("from_files") or ()), *(given.get("more_files") or ())]
             chosen = with_only_file(chosen, files)

@@ -2,7 +2,8 @@
 
 A version is text. MySQL's is compiled in, but anyone may start MariaDB with `--version=8.0.36-shop`, and middleware
 tells versions of its own. So nothing takes the flavor of a server from its version where better evidence is at hand:
-`ingest.binlog.format` reads it from the log, `ingest.sources.servers.server` asks the server for what only MariaDB has.
+`ingest.binlog.events.format` reads it from the log, `ingest.sources.servers.server` asks the server for what only
+MariaDB has.
 """
 
 import re

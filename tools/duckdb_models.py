@@ -14,13 +14,13 @@ import sqlglot
 from sqlglot import exp
 
 from ingest.errors import BinloomError
-from recover.sources.landed_marts import DIGESTS, PARTS
+from recover.sources.home.landed_marts import DIGESTS, PARTS
+from recover.sources.home.marts import BASELINES, MASKED_SOURCES
 from recover.sources.log import VIEWS
-from recover.sources.marts import BASELINES, MASKED_SOURCES
 from recover.timeline.table_log import MARTS
 from tests.support.places import PROJECT
 
-MODELS: Final = PROJECT / "recover" / "sources" / "landed_marts.sql"
+MODELS: Final = PROJECT / "recover" / "sources" / "home" / "landed_marts.sql"
 """The generated file, which is a part of the package."""
 
 # Columns of times in the fingerprints of parts, and the texts of times that Spark has there.

@@ -1,7 +1,7 @@
 """Records how the servers convert each character set: `python -m tools.record_charsets`.
 
 Python's codecs differ from the servers in some characters of most non-Unicode sets, so binloom contains
-the servers' own tables, in `ingest/binlog/charset_tables/NAME.bin`: zlib-compressed unsigned 16-bit code points,
+the servers' own tables, in `ingest/binlog/text/charset_tables/NAME.bin`: zlib-compressed unsigned 16-bit code points,
 little-endian; 0 where the bytes are not a character.
 
 - A single-byte set has 256 code points.
@@ -25,7 +25,7 @@ import numpy as np
 
 from tests.servers import Server, mariadb, mysql
 
-TABLES = Path(__file__).resolve().parents[1] / "ingest" / "binlog" / "charset_tables"
+TABLES = Path(__file__).resolve().parents[1] / "ingest" / "binlog" / "text" / "charset_tables"
 UNICODE = {"utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32", "binary"}
 SINGLE_BYTE_END = 256
 TWO_BYTES = 65536

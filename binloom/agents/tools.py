@@ -17,7 +17,7 @@ from ingest.errors import UsageError
 from recover.notes import Kind, Note, lacking
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import By, Filters, moment
-from recover.sources.kept_files import ignored
+from recover.sources.home.kept_files import ignored
 
 _LEFT_OUT_SHOWN: Final = 40
 _NAMES_SHOWN: Final = 20

@@ -9,8 +9,8 @@ from typing import Final
 from ingest.words import counted
 from recover.notes import Note
 from recover.selection.condition import Selection
+from recover.sources.home.marts import SERVER_STARTS
 from recover.sources.log import Log
-from recover.sources.marts import SERVER_STARTS
 
 _FILE: Final = ("source_id", "epoch", "coalesce(file_sequence, 0) as file_sequence", "binlog_file")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from ingest.errors import UsageError
-from recover.sources.kept_files import ignored
+from recover.sources.home.kept_files import ignored
 from recover.timeline.baselines import sequence_of_file
 
 if TYPE_CHECKING:

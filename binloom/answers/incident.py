@@ -14,8 +14,8 @@ from ingest.words import counted
 from recover.notes import Kind, Note, lacking
 from recover.questions.listed_transactions import Sort
 from recover.selection.filters import Filters
+from recover.sources.files.more_rows import Rest
 from recover.sources.log import Log, Parts
-from recover.sources.more_rows import Rest
 from recover.timeline.logged_statements import statements_of
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.parts import rest_of_undo

@@ -14,7 +14,7 @@ from recover.notes import Kind, Note
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
-from recover.sources.cluster import NoClusterTableError
+from recover.sources.cluster.thrift import NoClusterTableError
 from recover.sources.log import Log, listed
 from recover.timeline.as_of import Moment
 from recover.timeline.masked_columns import masks_in_filters
@@ -77,7 +77,7 @@ class Gap:
         return self.binlog_file if self.position is None else f"{self.binlog_file}:{self.position}"
 
     def __str__(self) -> str:
-        from recover.sources.files import SOURCE
+        from recover.sources.files.file_log import SOURCE
 
         owner = "" if self.source_id == SOURCE else f" of {self.source_id}"
         return f"{self.place}{owner}: {self.reason}"
@@ -271,8 +271,8 @@ def gaps_of_scans(scans: "Mapping[BinlogPath, Scan]", filters: Filters, unread: 
         Without the transaction inside which the last file ends.
     """
     from recover.sources.engine import in_memory
-    from recover.sources.files import SOURCE, open_transaction
-    from recover.sources.missing_parts import TABLES, add_missing_parts
+    from recover.sources.files.file_log import SOURCE, open_transaction
+    from recover.sources.files.missing_parts import TABLES, add_missing_parts
 
     ends = {file.name: scan.complete_end for file, scan in scans.items() if file.name in unread}
     with closing(in_memory()) as connection:
@@ -379,7 +379,7 @@ def beside_files(
         Whether the answer itself tells which files are missing between these.
     """
     from ingest.binlog import scan_binlog
-    from recover.sources.files import open_transaction, placed
+    from recover.sources.files.file_log import open_transaction, placed
 
     known = placed(files)
     for one, other in pairwise(known):

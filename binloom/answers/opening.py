@@ -14,12 +14,12 @@ from ingest.warehouse.spark import metastore_holder
 from recover.index.opened import Index
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
-from recover.sources import missing_parts
-from recover.sources.cluster import is_cluster_target
-from recover.sources.kept_files import UnfinishedMartError, ignored
-from recover.sources.landed_marts import is_built_in_parts, is_unbuilt
+from recover.sources.cluster.thrift import is_cluster_target
+from recover.sources.files import missing_parts
+from recover.sources.home.kept_files import UnfinishedMartError, ignored
+from recover.sources.home.landed_marts import is_built_in_parts, is_unbuilt
+from recover.sources.home.marts import NoMartError
 from recover.sources.log import VIEWS, Log, Parts
-from recover.sources.marts import NoMartError
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS
 

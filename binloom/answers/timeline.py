@@ -11,8 +11,8 @@ from binloom.answers.schema_changes import SchemaChange, found_schema_changes
 from recover.questions.timeline import span_query, step_of, timeline_query
 from recover.selection.condition import Selection
 from recover.selection.filters import Filters
+from recover.sources.files.more_rows import Rest
 from recover.sources.log import Log
-from recover.sources.more_rows import Rest
 
 _LEAST_AROUND: Final = timedelta(minutes=5)
 _MOST_GAPS: Final = 20

@@ -23,7 +23,7 @@ from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, MetastoreLo
 from ingest.warehouse.few_rows import builds_few_rows
 from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.tables import SEGMENTS
-from recover.sources.cluster import ClusterLostError
+from recover.sources.cluster.thrift import ClusterLostError
 
 _CONTRACTS_HOLD: Final = "BINLOOM_CONTRACTS_HOLD"
 _LEFT_OUT: Final = ("--exclude", "config.materialized:view", "resource_type:seed")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from binloom.commands.output import progress
-from recover.sources.cluster import Cluster, is_cluster_target, thrift_address
+from recover.sources.cluster.thrift import Cluster, is_cluster_target, thrift_address
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from ingest.errors import UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.record import SourceRecord
 from ingest.words import counted
-from recover.sources.cluster import is_cluster_target
+from recover.sources.cluster.thrift import is_cluster_target
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS

@@ -7,7 +7,7 @@ from binloom.commands.build_places import build_place
 from binloom.commands.output import print_line, progress
 from binloom.commands.project import build_site, site_dir, using_project
 from ingest.errors import EXIT_DONE
-from recover.sources.cluster import is_cluster_target
+from recover.sources.cluster.thrift import is_cluster_target
 
 
 def print_site(directory: Path | None) -> int:

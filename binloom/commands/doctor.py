@@ -56,7 +56,7 @@ def _findings_of_spark() -> Iterator[Finding]:
     from binloom.doctor.executors import check_executors
     from binloom.doctor.machine import check_java
     from binloom.doctor.session import check_session
-    from recover.sources.cluster import is_cluster_target
+    from recover.sources.cluster.thrift import is_cluster_target
 
     yield from check_java()
     of_session = list(check_session())

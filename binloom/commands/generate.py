@@ -17,7 +17,7 @@ from ingest.words import counted
 from recover.selection.catalog import unknown_source, unknown_table
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
-from recover.sources.cluster import Cluster, is_cluster_target
+from recover.sources.cluster.thrift import Cluster, is_cluster_target
 
 # A snapshot shows it, and some servers log changes of its tables.
 _SYSTEM_SCHEMA: Final = "mysql"

@@ -90,7 +90,7 @@ def list_events(
 
 def _event_types(types: Sequence[str]) -> set[str]:
     """Return the requested type names; a number means the type with that code."""
-    from ingest.binlog.events import EVENT_NAMES, event_name
+    from ingest.binlog.events.types import EVENT_NAMES, event_name
 
     wanted = set()
     for name in (part.strip().upper() for names in types for part in names.split(",") if part.strip()):

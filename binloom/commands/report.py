@@ -124,7 +124,7 @@ def report_on(path: "LogPath") -> Report:
 def _encrypted_report(path: "LogPath", refusal: str) -> Report:
     """Return a report on a file that MySQL encrypted as a whole: only the encryption header is readable."""
     from ingest.binlog.byte_files import size_of
-    from ingest.binlog.encryption import encryption_header
+    from ingest.binlog.events.encryption import encryption_header
 
     version, key_id = encryption_header(path)
     encryption = {"by": "mysql", "version": version, "key_id": key_id}
@@ -154,13 +154,13 @@ def _first_detail(path: "LogPath", code: int, start: int | None = None) -> dict[
 
 
 def _encryption(path: "LogPath") -> dict[str, Any]:
-    from ingest.binlog.events import START_ENCRYPTION
+    from ingest.binlog.events.types import START_ENCRYPTION
 
     return {"by": "mariadb", **_first_detail(path, START_ENCRYPTION)}
 
 
 def _incident(path: "LogPath", position: int) -> dict[str, Any]:
-    from ingest.binlog.events import INCIDENT
+    from ingest.binlog.events.types import INCIDENT
 
     return {"position": position, **_first_detail(path, INCIDENT, position)}
 
@@ -170,7 +170,7 @@ class _Content:
 
     def __init__(self, format: "FormatDescription") -> None:
         from ingest.binlog.gtid_sets import GtidSet
-        from ingest.ddl.dml_batches import TargetReader
+        from ingest.ddl.dml.dml_batches import TargetReader
 
         self.transactions = 0
         self.largest: list[dict[str, Any]] = []

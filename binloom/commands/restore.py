@@ -30,7 +30,7 @@ from recover.restore.dumped_log import DumpedLog, log_after
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable, described, restored_table
 from recover.restore.writing import sql_lines, write_csv, write_parquet
-from recover.sources.files import SOURCE
+from recover.sources.files.file_log import SOURCE
 from recover.timeline.as_of import Moment, moment_of
 from recover.undo.tables.table import TableName, foreign_keys_of_snapshot
 

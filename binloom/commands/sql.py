@@ -10,7 +10,7 @@ from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.home import binloom_home
 from recover.questions.sql import ask, ask_cluster
-from recover.sources.cluster import Cluster, is_cluster_target
+from recover.sources.cluster.thrift import Cluster, is_cluster_target
 
 # A table for people is aligned, so all of its rows are in memory.
 _TEXT_ROWS: Final = 1000

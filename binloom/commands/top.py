@@ -28,7 +28,7 @@ from recover.questions.top import SPIKE, Step, Top, bars
 from recover.selection.catalog import unknown_table
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
-from recover.sources.cluster import is_cluster_target
+from recover.sources.cluster.thrift import is_cluster_target
 
 if TYPE_CHECKING:
     from binloom.answers.given_definitions import GivenDefinitions
@@ -76,7 +76,7 @@ def print_top_of_files(
     from binloom.answers.named_files import binlogs
     from binloom.answers.opening import Inputs, origin
     from recover.index.opened import Index
-    from recover.sources.activity_of_files import count_files
+    from recover.sources.activity.of_files import count_files
 
     named = binlogs(files, say)
     with waiting("reading the files"):
@@ -98,8 +98,8 @@ def print_top_of_files(
 
 def print_top_of_home(home: Path, wanted: Wanted, every: float | None, format: ReportFormat) -> int:
     """Print the activity in what has landed, once or again and again until a signal; return the exit code."""
-    from recover.sources.activity_of_home import ActivityOfHome
-    from recover.sources.landed_marts import has_segments
+    from recover.sources.activity.of_home import ActivityOfHome
+    from recover.sources.home.landed_marts import has_segments
 
     if is_cluster_target():
         raise UsageError(

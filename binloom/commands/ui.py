@@ -15,7 +15,7 @@ from binloom.commands.output import print_line, say
 from binloom.commands.running import unexpected
 from binloom.pages.rendering import render
 from ingest.errors import EXIT_DONE, UsageError
-from recover.sources.cluster import is_cluster_target
+from recover.sources.cluster.thrift import is_cluster_target
 
 if TYPE_CHECKING:
     import uvicorn

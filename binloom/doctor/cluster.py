@@ -11,7 +11,7 @@ from binloom.doctor.findings import Finding
 from binloom.doctor.settings import unfit_settings
 from ingest.errors import BinloomError
 from ingest.warehouse.table_format import FORMAT_VARIABLE
-from recover.sources.cluster import Cluster
+from recover.sources.cluster.thrift import Cluster
 
 # The catalog that makes `create table … using` work for a format, in the catalog where all tables are.
 _CATALOG: Final = "spark.sql.catalog.spark_catalog"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ingest.errors import BinloomError
-from recover.sources.marts import built_at, open_marts
+from recover.sources.home.marts import built_at, open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

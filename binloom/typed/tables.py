@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from binloom.typed.renames import FormerNames, Step, UsedVersion, former_names, rename_steps
 from binloom.typed.types import spark_type
 from recover.selection.catalog import TableVersion, read_table_versions
-from recover.sources.cluster import Cluster
-from recover.sources.copies import Copies
+from recover.sources.cluster.copies import Copies
+from recover.sources.cluster.thrift import Cluster
+from recover.sources.home.marts import DDL_ACTIONS, open_marts
 from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
-from recover.sources.marts import DDL_ACTIONS, open_marts
 from recover.timeline.events import Place, Table
 from recover.timeline.names import Period, later_name, periods_of, renamed_tables
 from recover.undo.tables.table import ForeignKey, foreign_keys_of_snapshot

@@ -10,9 +10,9 @@ from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog, open_binlog
+    from ingest.binlog.events.format import FormatDescription
+    from ingest.binlog.events.hints import SchemaHints
     from ingest.binlog.filters import TableFilter
-    from ingest.binlog.format import FormatDescription
-    from ingest.binlog.hints import SchemaHints
     from ingest.binlog.scan import Defect, Scan, SegmentRange, scan_binlog
 
 __all__ = [
@@ -33,9 +33,9 @@ __getattr__ = lazy_names(
     {
         "Binlog": "ingest.binlog.decoder",
         "Defect": "ingest.binlog.scan",
-        "FormatDescription": "ingest.binlog.format",
+        "FormatDescription": "ingest.binlog.events.format",
         "Scan": "ingest.binlog.scan",
-        "SchemaHints": "ingest.binlog.hints",
+        "SchemaHints": "ingest.binlog.events.hints",
         "SegmentRange": "ingest.binlog.scan",
         "TableFilter": "ingest.binlog.filters",
         "open_binlog": "ingest.binlog.decoder",

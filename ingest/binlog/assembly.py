@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 
 from ingest.binlog.batches import DICTIONARY, JSON_CHANGES, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP
 from ingest.binlog.buffers import SIDES, ControlBuffers, Int64s, RowBuffers, buffer
-from ingest.binlog.charsets import charset_of
-from ingest.binlog.collations import collation_names
-from ingest.binlog.events import event_name
-from ingest.binlog.format import FormatDescription
-from ingest.binlog.json_diff import Change
+from ingest.binlog.events.format import FormatDescription
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
+from ingest.binlog.events.status_variables import SessionReader, Status
+from ingest.binlog.events.table_map import TableMap
+from ingest.binlog.events.types import event_name
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.layout import NULL
-from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
+from ingest.binlog.rows.json_diff import Change
 from ingest.binlog.savepoints import Savepoints
-from ingest.binlog.server_statements import decode_statement
-from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
-from ingest.binlog.status_variables import SessionReader, Status
-from ingest.binlog.table_map import TableMap
+from ingest.binlog.text.charsets import charset_of
+from ingest.binlog.text.collations import collation_names
+from ingest.binlog.text.server_statements import decode_statement
 
 _INT32: Final = pa.int32()
 _INT64: Final = pa.int64()

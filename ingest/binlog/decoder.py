@@ -23,13 +23,16 @@ from ingest.binlog.assembly import (
 from ingest.binlog.batches import BatchKind
 from ingest.binlog.buffers import ControlBuffers, Int64s, Pool, RowBuffers
 from ingest.binlog.byte_files import OPEN_END, Bytes, LogPath, StoredFile, open_bytes
-from ingest.binlog.column_plan import ColumnPlan
-from ingest.binlog.describe import describe
-from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
+from ingest.binlog.events.describe import describe
+from ingest.binlog.events.format import FormatDescription, read_format
+from ingest.binlog.events.hints import Definition, SchemaHints
+from ingest.binlog.events.old_rows import as_version_1, with_snapshot_columns
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.rows_events import table_id_of
+from ingest.binlog.events.table_map import TableMap, parse_table_map, with_hints
+from ingest.binlog.events.types import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
-from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hidden_arrays import without_arrays
-from ingest.binlog.hints import Definition, SchemaHints
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import (
@@ -42,12 +45,9 @@ from ingest.binlog.kernel.layout import (
     SLOT_COUNT,
 )
 from ingest.binlog.listing import Event, list_events
-from ingest.binlog.old_rows import as_version_1, with_snapshot_columns
-from ingest.binlog.patches import Problem, patch_images
-from ingest.binlog.reader import MalformedEventError
-from ingest.binlog.rows_events import table_id_of
+from ingest.binlog.rows.column_plan import ColumnPlan
+from ingest.binlog.rows.patches import Problem, patch_images
 from ingest.binlog.savepoints import Savepoints
-from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinloomError,
@@ -88,7 +88,7 @@ def open_binlog(
     Raises
     ------
     BinlogError
-        One of its subclasses; see `ingest.binlog.format.read_format`.
+        One of its subclasses; see `ingest.binlog.events.format.read_format`.
     """
     path = path if isinstance(path, StoredFile) else Path(path)
     return Binlog(path, read_format(path), hints, tables, start, end, skip_bad_checksum)

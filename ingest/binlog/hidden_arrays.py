@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from ingest.binlog.assembly import replaced
-from ingest.binlog.table_map import TableMap
+from ingest.binlog.events.table_map import TableMap
 
 _VALUES: Final = ("before_values", "after_values")
 _PRESENT: Final = ("before_columns", "after_columns")

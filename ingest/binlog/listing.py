@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.describe import describe, describe_payload, events_inside
-from ingest.binlog.events import TRANSACTION_PAYLOAD, event_name
-from ingest.binlog.format import FormatDescription
+from ingest.binlog.events.describe import describe, describe_payload, events_inside
+from ingest.binlog.events.format import FormatDescription
+from ingest.binlog.events.moments import moment_of_seconds
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.types import TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.kernel import layout
-from ingest.binlog.moments import moment_of_seconds
-from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.walking import Walk
 
 

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from ingest.binlog.buffers import CRC_TABLES
-from ingest.binlog.events import FORMAT_DESCRIPTION
-from ingest.binlog.format import HEADER_SIZE
+from ingest.binlog.events.format import HEADER_SIZE
+from ingest.binlog.events.types import FORMAT_DESCRIPTION
 from ingest.binlog.kernel import packet_layout as kernel
 from ingest.binlog.kernel import unpack, verify
 from ingest.binlog.kernel.guard import address_of

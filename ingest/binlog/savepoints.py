@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from ingest.binlog.batches import ROLLED_BACK_RANGES
 from ingest.binlog.buffers import ControlBuffers, Int64s
-from ingest.binlog.charsets import charset_of, decode_text
-from ingest.binlog.format import FormatDescription
+from ingest.binlog.events.format import FormatDescription
 from ingest.binlog.kernel import layout
+from ingest.binlog.text.charsets import charset_of, decode_text
 
 Place = tuple[int, int]
 """Physical offset of an event, and its ordinal inside a payload."""

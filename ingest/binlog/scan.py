@@ -14,12 +14,12 @@ from ingest.binlog.assembly import statement_batch
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.byte_files import OPEN_END, LogPath, StoredFile, open_bytes
 from ingest.binlog.decoder import defect_reason
-from ingest.binlog.describe import event_body, rotate_target
-from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
-from ingest.binlog.format import FormatDescription, format_of
-from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
+from ingest.binlog.events.describe import event_body, rotate_target
+from ingest.binlog.events.format import FormatDescription, format_of
+from ingest.binlog.events.gtid_events import gtid_set, maria_gtid_list
+from ingest.binlog.events.moments import moment, moment_of_seconds
+from ingest.binlog.events.types import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
 from ingest.binlog.kernel import layout
-from ingest.binlog.moments import moment, moment_of_seconds
 from ingest.binlog.walking import Walk
 
 SEGMENT_BYTES: Final = 256 << 20

@@ -10,7 +10,11 @@ import numpy as np
 
 from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
 from ingest.binlog.byte_files import Bytes, LogPath
-from ingest.binlog.events import (
+from ingest.binlog.events.format import FormatDescription, checksum_is_good, format_of_event
+from ingest.binlog.events.fragments import Fragments
+from ingest.binlog.events.payload import unpack
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.types import (
     FORMAT_DESCRIPTION,
     PARTIAL_ROW_DATA,
     ROWS_COMPRESSED,
@@ -18,8 +22,6 @@ from ingest.binlog.events import (
     TRANSACTION_PAYLOAD,
     actions,
 )
-from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_event
-from ingest.binlog.fragments import Fragments
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import (
     ACTIVE_CAPACITY,
@@ -30,8 +32,6 @@ from ingest.binlog.kernel.layout import (
     SLOT_COUNT,
     SLOT_WORDS,
 )
-from ingest.binlog.payload import unpack
-from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.zstd import zstd_decompression
 from ingest.errors import BinloomError
 

@@ -9,7 +9,7 @@ from functools import cache
 def zstd_decompression(owner: object) -> tuple[int, int]:
     """Return the addresses of ZSTD_decompressDCtx and of a context for it that lives as long as `owner`.
 
-    Both are 0 when the library cannot be loaded; `ingest.binlog.payload` then decompresses through Python, which
+    Both are 0 when the library cannot be loaded; `ingest.binlog.events.payload` then decompresses through Python, which
     costs some ten microseconds more per payload.
     """
     library = _library()

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.binlog.server_statements import is_of_server
+from ingest.binlog.text.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.labels import UTF8, Literals
 from ingest.ddl.sql_modes import (

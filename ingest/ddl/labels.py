@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.binlog.charsets import BINARY, as_text, decode_text, encode_text
-from ingest.binlog.hints import LABEL_ESCAPES
+from ingest.binlog.events.hints import LABEL_ESCAPES
+from ingest.binlog.text.charsets import BINARY, as_text, decode_text, encode_text
 
 _ESCAPES: Final = {"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"}
 _LABEL: Final = re.compile(r"x'(?P<bytes>(?:[0-9a-f]{2})*)'|'(?P<text>(?:''|\\.|[^'\\])*)'", re.DOTALL)

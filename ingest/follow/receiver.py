@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, STOP
+from ingest.binlog.events.types import FORMAT_DESCRIPTION, ROTATE, STOP
 from ingest.binlog.packets import Run, Special
 from ingest.errors import BrokenStreamError
 from ingest.follow.checkpoint import Checkpoint, ServerEnd

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ingest.binlog import Scan
-from ingest.binlog.format import FLAG_IN_USE, MAGIC
+from ingest.binlog.events.format import FLAG_IN_USE, MAGIC
 from ingest.binlog.scan import Scanner
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import Checkpoint, spool_folder

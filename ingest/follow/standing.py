@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ingest.binlog.format import read_format
+from ingest.binlog.events.format import read_format
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.binlog.scan import scan_binlog
 from ingest.follow.handover import Received, Standing

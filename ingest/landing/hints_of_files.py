@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.binlog.byte_files import LogPath, folder_of
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.events.hints import SchemaHints
 from ingest.errors import BinloomError
 from ingest.landing.schema_history import SchemaHistory
 from ingest.sources.files.directory import BinlogPath, binlog_path

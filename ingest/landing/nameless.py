@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.events.hints import SchemaHints
 from ingest.masking.rows import KEY_LOST, NO_NAMES
 
 _MOST_NAMED = 5

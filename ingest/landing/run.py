@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.binlog.byte_files import folder_of, size_of
-from ingest.binlog.format import read_format
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.events.format import read_format
+from ingest.binlog.events.hints import SchemaHints
 from ingest.errors import BinloomError
 from ingest.landing.executors import Executor, grouped
 from ingest.landing.nameless import Nameless

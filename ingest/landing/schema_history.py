@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
+from ingest.binlog.events.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.batches import statement_actions
 from ingest.ddl.hashed_keys import may_be_hash

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.events.hints import SchemaHints
 from ingest.landing.task import SegmentResult
 from ingest.warehouse.segments import Segment, SegmentState
 

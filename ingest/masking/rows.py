@@ -21,8 +21,8 @@ from ingest.masking.rules import MaskedColumn, Masks, record_of
 
 if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog
-    from ingest.binlog.hints import SchemaHints
-    from ingest.binlog.table_map import TableMap
+    from ingest.binlog.events.hints import SchemaHints
+    from ingest.binlog.events.table_map import TableMap
 
 MASKED_COLUMNS: Final = pa.field(
     "masked_columns",

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ingest.binlog.collations import charset_names, collation_names
+from ingest.binlog.text.collations import charset_names, collation_names
 from ingest.ddl.actions import Action
 from ingest.ddl.batches import sql_mode_bits, statement_actions
-from ingest.ddl.digest_batches import digest_hash
-from ingest.ddl.digests import DigestReader
+from ingest.ddl.digests.digest import DigestReader
+from ingest.ddl.digests.digest_batches import digest_hash
 from ingest.ddl.verbs import may_be_ddl, sets_sql_mode
 from ingest.versions import Flavor, version_of
 

@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.ddl.batches import DDL_ACTIONS, ddl_batch
-from ingest.ddl.digest_batches import DIGEST_COLUMNS, DigestColumns
-from ingest.ddl.dml_batches import DML_TARGETS, TargetReader
+from ingest.ddl.digests.digest_batches import DIGEST_COLUMNS, DigestColumns
+from ingest.ddl.dml.dml_batches import DML_TARGETS, TargetReader
 from ingest.masking.rows import MASKED_COLUMNS, RowMasking
 
 if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog
-    from ingest.binlog.hints import SchemaHints
+    from ingest.binlog.events.hints import SchemaHints
     from ingest.masking.rules import Masks
 
 LandedKind = BatchKind | Literal["ddl_actions"]

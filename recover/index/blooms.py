@@ -1,6 +1,6 @@
 """Bloom filters of the segments of a file. A look-up reads one page of 1 KiB, which has a checksum of its own.
 
-The filters are split block filters, as those of Parquet: `recover.sources.bloom`.
+The filters are split block filters, as those of Parquet: `recover.sources.home.bloom`.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recover.sources.bloom import BLOCK_BYTES, SALTS, may_contain
 from recover.sources.engine import registered
+from recover.sources.home.bloom import BLOCK_BYTES, SALTS, may_contain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

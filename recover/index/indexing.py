@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from ingest.binlog.batches import TRANSACTIONS
 from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.binlog.decoder import open_binlog
+from ingest.binlog.events.table_map import TableMap
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import Scan, SegmentRange, scan_binlog
-from ingest.binlog.table_map import TableMap
 from ingest.errors import EXIT_CHECK_FAILED, BinloomError
 from ingest.sources.files.sidecars import stored
 from ingest.warehouse.landed import landed_batches

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.binlog.assembly import table_map_batch
+from ingest.binlog.events.hints import Definition
+from ingest.binlog.events.old_rows import with_snapshot_columns
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.gtid_sets import GtidSet
-from ingest.binlog.hints import Definition
-from ingest.binlog.old_rows import with_snapshot_columns
-from ingest.binlog.reader import MalformedEventError
-from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.landing.bindings import Binding, TableNames
 from ingest.versions import Flavor
 from recover.index.blooms import XA_NAME, hash_of, name_of_column
@@ -22,7 +22,7 @@ from recover.index.sidecar import IndexedMap, IndexedSegment, Sidecar
 from recover.selection.catalog import table_version
 from recover.selection.filters import Filters
 from recover.selection.gtids import GtidRange, gtid_ranges, is_gtid
-from recover.sources.row_filter import KeyTexts, texts_of_keys
+from recover.sources.files.row_filter import KeyTexts, texts_of_keys
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ingest.binlog.batches import STATEMENTS, TRANSACTIONS
 from ingest.binlog.byte_files import Bytes, BytesInMemory, LogPath, open_bytes
-from ingest.binlog.format import parse_format
+from ingest.binlog.events.format import parse_format
 from ingest.binlog.scan import Scan, SegmentRange
 from ingest.errors import BinloomError
 from ingest.sources.files.objects import ObjectFile

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import Answer
-from recover.sources.marts import open_marts
+from recover.sources.home.marts import open_marts
 
 if TYPE_CHECKING:
-    from recover.sources.cluster import Cluster
+    from recover.sources.cluster.thrift import Cluster
 
 _NAME: Final = r"(`[^`]+`|\w+)"
 _SHOW: Final = re.compile(rf"\s*show\s+tables(?:\s+(?:in|from)\s+{_NAME})?(?:\s+like\s+'([^']*)')?\s*;?\s*", re.I)

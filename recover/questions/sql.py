@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
 from recover.questions.listing import columns_of, described, shown, tables_of_cluster
-from recover.sources.cluster import Cluster, ClusterRefusedError
+from recover.sources.cluster.thrift import Cluster, ClusterRefusedError
 from recover.sources.engine import Answer, answer
-from recover.sources.kept_files import ignored
-from recover.sources.marts import MART_SCHEMA, open_marts, tables_of
+from recover.sources.home.kept_files import ignored
+from recover.sources.home.marts import MART_SCHEMA, open_marts, tables_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

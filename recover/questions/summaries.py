@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from ingest.ddl.comment_tags import APPLICATION_TAGS
+from ingest.ddl.digests.comment_tags import APPLICATION_TAGS
 from recover.selection.condition import COMMIT_ORDER, STATEMENT_KINDS, Selection
 from recover.selection.filters import By
 

@@ -13,7 +13,7 @@ from ingest.ddl.actions import INACTIVE_RULES
 from recover.restore.dumped_log import DumpedLog
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
-from recover.sources.files import SOURCE
+from recover.sources.files.file_log import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.cascades import EQUAL_LETTERS
 from recover.timeline.events import Effect

@@ -9,8 +9,8 @@ from ingest.sources.dumps.live_read import LiveRead
 from recover.restore.cascades import comparable
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable
-from recover.sources.document_types import DocumentTypes
 from recover.sources.engine import fetched, literal, quoted, registered
+from recover.sources.files.document_types import DocumentTypes
 from recover.undo.rows.fold import Row
 from recover.undo.select.obstacles import plain_type
 from recover.undo.tables.table import Table, TableName, UniqueKey

@@ -16,9 +16,9 @@ from ingest.sources.dumps.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.selection.filters import Filters
 from recover.sources.engine import insert_row
-from recover.sources.files import SOURCE, decode, placed
+from recover.sources.files.file_log import SOURCE, decode, placed
+from recover.sources.files.missing_parts import positions_of
 from recover.sources.log import Log
-from recover.sources.missing_parts import positions_of
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Place
 from recover.undo.tables.table import TableName
@@ -26,7 +26,7 @@ from recover.undo.tables.table import TableName
 if TYPE_CHECKING:
     from ingest.binlog import Scan
     from ingest.binlog.byte_files import LogPath
-    from recover.sources.files import DecodedFiles
+    from recover.sources.files.file_log import DecodedFiles
 
 BASELINE: Final = "dump"
 """The identifier of the rows of the dump among baselines."""

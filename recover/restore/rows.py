@@ -18,7 +18,7 @@ from recover.restore.dumped_log import BASELINE, DumpedLog
 from recover.restore.linked import keep_documents, last_images, note_plain_keys
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import insert_row, literal, quoted, registered
-from recover.sources.files import SOURCE
+from recover.sources.files.file_log import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
 from recover.timeline.events import Table as LoggedTable

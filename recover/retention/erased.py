@@ -8,7 +8,7 @@ from ingest.errors import UsageError
 from ingest.landing.erasure import Erasure, FilePlan, RowKey, hash_of_selection
 from recover.selection.filters import key_parts
 from recover.sources.engine import literal
-from recover.sources.key_parts import rows_of_keys
+from recover.sources.home.key_parts import rows_of_keys
 from recover.timeline.events import Place, Table
 from recover.timeline.history import UnknownRowError, history_of, key_of
 from recover.timeline.names import Period, periods_of

@@ -93,7 +93,7 @@ class Column:
     @property
     def members(self) -> tuple[str, ...]:
         """Return the labels of an ENUM or a SET, as far as they are known."""
-        from ingest.binlog.hints import enum_members
+        from ingest.binlog.events.hints import enum_members
 
         return (enum_members(self.column_type or "") or ()) if self.data_type in ("enum", "set") else ()
 

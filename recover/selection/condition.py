@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ingest.binlog.filters import matches
-from ingest.ddl.comment_tags import APPLICATION_TAGS
+from ingest.ddl.digests.comment_tags import APPLICATION_TAGS
 from ingest.errors import UsageError
 from recover.selection.catalog import TableVersion, unknown_name, unknown_source, unknown_table
 from recover.selection.comparison import is_one_of

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
-    from recover.sources.cluster import Cluster
+    from recover.sources.cluster.thrift import Cluster
 
 
 def newest_snapshot(source_id: str, home: Path) -> "tuple[SchemaSnapshot, int] | None":

@@ -24,14 +24,14 @@ from recover.selection.condition import Selection, is_filtered_table, place_cond
 from recover.selection.emptiness import names_what_may_be_skipped, why_nothing
 from recover.selection.filters import Filters
 from recover.sources.beginning import Beginning, beginnings_of
-from recover.sources.cluster import Cluster
-from recover.sources.copies import Copies
+from recover.sources.cluster.copies import Copies
+from recover.sources.cluster.thrift import Cluster
 from recover.sources.engine import Answer, answer
-from recover.sources.kept_files import all_partitions, ignored
-from recover.sources.key_parts import key_parts
-from recover.sources.landed_marts import STATEMENTS
-from recover.sources.marts import open_marts
-from recover.sources.more_rows import Rest, RestOf
+from recover.sources.files.more_rows import Rest, RestOf
+from recover.sources.home.kept_files import all_partitions, ignored
+from recover.sources.home.key_parts import key_parts
+from recover.sources.home.landed_marts import STATEMENTS
+from recover.sources.home.marts import open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
     from recover.index.opened import Index
-    from recover.sources.document_types import DocumentsOfFiles
-    from recover.sources.files import DecodedFiles
+    from recover.sources.files.document_types import DocumentsOfFiles
+    from recover.sources.files.file_log import DecodedFiles
 
 VIEWS: Final = (
     ("binloom", "row_changes"),
@@ -240,11 +240,11 @@ class Log:
         index: "Index | None" = None,
         counts_all_rows: bool = False,
     ) -> "Log":
-        """Return the row changes of binlog files that filters select, decoded now; see `recover.sources.files.decode`.
+        """Return the row changes of binlog files that filters select, decoded now; see `files.file_log.decode`.
 
         Only queries with these filters, or narrower ones, have an answer.
         """
-        from recover.sources.files import SOURCE, decode
+        from recover.sources.files.file_log import SOURCE, decode
 
         found = decode(
             paths,
@@ -291,7 +291,7 @@ class Log:
         UsageError
             The files are not of one log, or nothing tells to which epoch of a landed source they belong.
         """
-        from recover.sources.files import SOURCE, decode
+        from recover.sources.files.file_log import SOURCE, decode
 
         source = source_id or SOURCE
         if home is not None:

@@ -16,7 +16,7 @@ _IS_GONE: Final = "(starts_with(sql_text, '-- masked: ') or starts_with(sql_text
 
 def add_digest_function(connection: "DuckDBPyConnection") -> None:
     """Add the function that `with_digests` calls to a connection."""
-    from ingest.ddl.digest_batches import DIGEST_TYPE, DigestColumns
+    from ingest.ddl.digests.digest_batches import DIGEST_TYPE, DigestColumns
 
     columns = DigestColumns()
 

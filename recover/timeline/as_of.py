@@ -109,7 +109,7 @@ class _Log:
 
     @property
     def _log(self) -> str:
-        from recover.sources.files import SOURCE
+        from recover.sources.files.file_log import SOURCE
 
         # Files that are not landed have no source that people know.
         return "log" if self.source_id == SOURCE else f"log of source {self.source_id}"

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, Literal
 
-from ingest.binlog.hints import enum_members
+from ingest.binlog.events.hints import enum_members
 from ingest.ddl.actions import Column
 from ingest.ddl.column_types import bytes_each
 from ingest.ddl.definitions import COUNTER, ON_UPDATE

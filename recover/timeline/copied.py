@@ -6,9 +6,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from recover.selection.condition import STATEMENT_KINDS
-from recover.sources.copies import Copies
-from recover.sources.landed_marts import STATEMENTS
-from recover.sources.marts import MASKED_SOURCES, SERVER_STARTS
+from recover.sources.cluster.copies import Copies
+from recover.sources.home.landed_marts import STATEMENTS
+from recover.sources.home.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline.events import Table
 from recover.timeline.history import WHOLE_NUMBER, key_of
 from recover.timeline.table_log import MARTS

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ingest.ddl.actions import HOLDS_ROWS_OF_OTHERS, KEEPS_NO_ROWS, LOSES_ROWS_AT_START
 from ingest.ddl.verbs import phrase
-from recover.sources.marts import SERVER_STARTS
+from recover.sources.home.marts import SERVER_STARTS
 from recover.timeline.events import Effect, Place, Table, TableEvent
 from recover.timeline.readings import readings_of
 

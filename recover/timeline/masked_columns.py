@@ -10,7 +10,7 @@ from ingest.binlog.filters import matches
 if TYPE_CHECKING:
     from recover.selection.catalog import TableVersion
     from recover.selection.filters import Filters
-    from recover.sources.cluster import Cluster
+    from recover.sources.cluster.thrift import Cluster
     from recover.sources.log import Log
     from recover.timeline.events import Table
 

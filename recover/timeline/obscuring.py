@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import columns_of_table, literal
-from recover.sources.landed_marts import STATEMENTS
+from recover.sources.home.landed_marts import STATEMENTS
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Effect, Place, Table, TableEvent
 from recover.timeline.reach import SYSTEM_SCHEMAS, Reach

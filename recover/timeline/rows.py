@@ -482,7 +482,7 @@ def _after(before: Image, change: Change, generated: Sequence[str], is_certain: 
 
 def _changed_document(document: str, change: Change, column: str) -> str | None:
     """Return a JSON document after the changes in the log, or None if they do not fit the document."""
-    from ingest.binlog.json_diff import JsonDiffError, apply_changes, parse_change
+    from ingest.binlog.rows.json_diff import JsonDiffError, apply_changes, parse_change
 
     try:
         changes = [

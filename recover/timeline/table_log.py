@@ -8,10 +8,10 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.ddl.verbs import phrase
-from recover.sources import missing_parts
 from recover.sources.engine import columns_of_table, fetched, registered, unchanged
-from recover.sources.key_parts import rows_of_keys
-from recover.sources.marts import MASKED_SOURCES, SERVER_STARTS
+from recover.sources.files import missing_parts
+from recover.sources.home.key_parts import rows_of_keys
+from recover.sources.home.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline import hiding
 from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline

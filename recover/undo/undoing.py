@@ -10,7 +10,7 @@ from recover.selection.catalog import unknown_name
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters, in_words
-from recover.sources.kept_files import ignored
+from recover.sources.home.kept_files import ignored
 from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
 from recover.timeline.baselines import Baseline

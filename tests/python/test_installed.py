@@ -93,7 +93,8 @@ def test_both_distributions_have_the_project_and_the_plugin(built: Distributions
     with zipfile.ZipFile(built.wheel) as wheel:
         in_wheel = set(wheel.namelist())
     assert {f"binloom/project/{file}" for file in files} <= in_wheel
-    assert {"dbt_binloom.py", "ingest/binlog/charset_tables/collations.tsv", "binloom/site/assets/page.css"} <= in_wheel
+    data = {"ingest/binlog/text/charset_tables/collations.tsv", "binloom/site/assets/page.css"}
+    assert {"dbt_binloom.py"} | data <= in_wheel
     assert not [name for name in in_wheel if name.startswith(("tests/", "tools/")) or "__pycache__" in name]
     with tarfile.open(built.source) as source:
         in_source = {name.partition("/")[2] for name in source.getnames()}

@@ -21,7 +21,10 @@ WORDS = {
     "ingest.words",
 }
 SOURCES = {f"ingest.sources.{one}" for one in ("files", "snapshots", "servers", "baselines", "dumps")}
-BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.masking"} | SOURCES
+READING = {f"ingest.binlog.{one}" for one in ("kernel", "text", "byte_files", "buffers", "events", "rows")}
+BINLOG = {"ingest.binlog"} | READING
+DDL = {"ingest.ddl", "ingest.ddl.digests", "ingest.ddl.dml"}
+BYTES = WORDS | BINLOG | DDL | {"ingest.masking"} | SOURCES
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
 UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select", "prove", "plan", "print")}
@@ -35,15 +38,23 @@ MAY_IMPORT = {
     "ingest.lazy": set(),
     "ingest.versions": set(),
     "ingest.words": set(),
-    "ingest.binlog": {"ingest.errors", "ingest.extras", "ingest.lazy", "ingest.versions"},
-    "ingest.ddl": {"ingest.errors", "ingest.versions", "ingest.binlog"},
-    "ingest.masking": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES,
+    "ingest.binlog.kernel": WORDS,
+    "ingest.binlog.text": {"ingest.binlog.kernel"},
+    "ingest.binlog.byte_files": WORDS,
+    "ingest.binlog.buffers": {"ingest.binlog.byte_files", "ingest.binlog.kernel"},
+    "ingest.binlog.events": WORDS | READING - {"ingest.binlog.buffers", "ingest.binlog.rows"},
+    "ingest.binlog.rows": WORDS | READING,
+    "ingest.binlog": WORDS | READING,
+    "ingest.ddl": WORDS | BINLOG,
+    "ingest.ddl.digests": WORDS | BINLOG | {"ingest.ddl"},
+    "ingest.ddl.dml": WORDS | BINLOG | {"ingest.ddl"},
+    "ingest.masking": WORDS | BINLOG | DDL | SOURCES,
     "ingest.sources": set(),
-    "ingest.sources.files": WORDS | {"ingest.binlog"},
-    "ingest.sources.snapshots": WORDS | {"ingest.binlog", "ingest.ddl"},
-    "ingest.sources.servers": WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources.snapshots"},
-    "ingest.sources.baselines": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES - {"ingest.sources.dumps"},
-    "ingest.sources.dumps": WORDS | {"ingest.binlog", "ingest.ddl"} | SOURCES,
+    "ingest.sources.files": WORDS | BINLOG,
+    "ingest.sources.snapshots": WORDS | BINLOG | DDL,
+    "ingest.sources.servers": WORDS | BINLOG | DDL | {"ingest.sources.snapshots"},
+    "ingest.sources.baselines": WORDS | BINLOG | DDL | SOURCES - {"ingest.sources.dumps"},
+    "ingest.sources.dumps": WORDS | BINLOG | DDL | SOURCES,
     "ingest.warehouse": BYTES,
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
@@ -133,7 +144,7 @@ def test_imports_point_one_way(module: Path) -> None:
     here, names = room(dotted(module)), imported(module)
     rooms = {room(name) for name in names if name.split(".")[0] in ("binloom", "ingest", "recover")}
     assert rooms - {here} <= MAY_IMPORT[here]
-    if here in ("ingest.binlog", "ingest.ddl"):
+    if here in BINLOG | DDL:
         assert not {name.split(".")[0] for name in names} & NOT_IN_BINLOG
 
 

@@ -38,7 +38,7 @@ def test_files_that_the_notice_names_exist() -> None:
     assert [name for name in named if not list(PROJECT.glob(name.rstrip("./")))] == []
 
 
-@pytest.mark.parametrize("folder", ["tests/fixtures/", "samples/", "ingest/binlog/charset_tables/", "seeds/"])
+@pytest.mark.parametrize("folder", ["tests/fixtures/", "samples/", "ingest/binlog/text/charset_tables/", "seeds/"])
 def test_data_of_others_has_its_origin_in_the_notice(folder: str) -> None:
     assert folder in (PROJECT / "NOTICE").read_text()
 

@@ -1,8 +1,8 @@
 """Row events: decodes row images to text, one row after the other.
 
-A column plan (`ingest.binlog.column_plan`) describes how to read each column's bytes. The images are written side by
-side into two value buffers, one for before images and one for after images. Each image always has a value, possibly
-NULL, for every column of the table.
+A column plan (`ingest.binlog.rows.column_plan`) describes how to read each column's bytes. The images are written side
+by side into two value buffers, one for before images and one for after images. Each image always has a value,
+possibly NULL, for every column of the table.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 

@@ -309,7 +309,7 @@ _DEFLATE_RATIO = 1032
 
 @njit
 def inflated_size(address, size):
-    """Return the bytes of a compressed column's inflated value, or `BAD`: see `ingest.binlog.compressed_column`.
+    """Return the bytes of a compressed column's inflated value, or `BAD`: see `ingest.binlog.rows.compressed_column`.
 
     `BAD` includes a size that deflate cannot reach from so few bytes.
     """

@@ -299,7 +299,7 @@ class TransactionReader:
 
     def stream(self, table: BaselineTable) -> "Iterator[pa.ListArray]":
         """Yield the rows of a table, each a list of texts. Raises the errors of pymysql, too."""
-        from ingest.binlog.text_rows import TextRows
+        from ingest.binlog.rows.text_rows import TextRows
 
         connection = self._connection
         connection._execute_command(COMMAND.COM_QUERY, table.query)

@@ -10,8 +10,8 @@ from typing import Final
 from weakref import finalize
 
 from ingest.binlog.byte_files import Bytes, FileBytes, StoredFile
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, STOP
-from ingest.binlog.format import MAGIC
+from ingest.binlog.events.format import MAGIC
+from ingest.binlog.events.types import FORMAT_DESCRIPTION, ROTATE, STOP
 from ingest.binlog.packets import Run, Special
 from ingest.errors import BrokenStreamError, SourceError
 from ingest.sources.files.spill import nameless_file, temporary_folder

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ingest.binlog import SchemaHints, open_binlog
 from ingest.ddl.batches import statement_actions
-from ingest.ddl.dml_batches import TargetReader
+from ingest.ddl.dml.dml_batches import TargetReader
 from ingest.ddl.verbs import may_be_ddl
 from ingest.sources.baselines.baseline_tables import BaselineTable
 from ingest.sources.baselines.cascades import Cascades

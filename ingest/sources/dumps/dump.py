@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ingest.binlog import TableFilter
-from ingest.binlog.charsets import BEYOND_BMP
+from ingest.binlog.text.charsets import BEYOND_BMP
 from ingest.errors import SnapshotInputError, UsageError
 from ingest.sources.baselines.baseline_tables import BaselineTable
 from ingest.sources.dumps.dump_values import is_exact

@@ -269,7 +269,7 @@ class SqlDump(Dump):
         SnapshotInputError
             A statement cannot be read; the message names its line.
         """
-        from ingest.binlog.dump_rows import DumpRowError, DumpRows
+        from ingest.binlog.rows.dump_rows import DumpRowError, DumpRows
 
         name = (table.schema_name, table.table_name)
         columns = self._read_columns(name)

@@ -96,7 +96,7 @@ def _as_text(values: "pa.StringArray", column: dict[str, Any]) -> "pa.StringArra
     """Return the texts of bytes in hex, in the character set of their column."""
     import pyarrow as pa
 
-    from ingest.binlog.charsets import as_text
+    from ingest.binlog.text.charsets import as_text
 
     # Values that repeat are converted once.
     found = values.dictionary_encode()

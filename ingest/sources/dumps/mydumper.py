@@ -250,7 +250,7 @@ class MydumperDump(Dump):
             )
 
     def _rows_of(self, name: TableName, file: str) -> "Iterator[pa.ListArray]":
-        from ingest.binlog.dump_rows import DumpRowError, DumpRows
+        from ingest.binlog.rows.dump_rows import DumpRowError, DumpRows
 
         first = self._head(name)
         assert first is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.binlog.byte_files import Bytes, FileBytes, LogPath, StoredFile, folder_of, open_bytes
-from ingest.binlog.format import compression_of
+from ingest.binlog.events.format import compression_of
 from ingest.errors import SpillError
 from ingest.sources.files.spill import DamagedStreamError, Spill, Stream
 

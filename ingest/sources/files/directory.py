@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import overload
 
 from ingest.binlog.byte_files import LogPath
-from ingest.binlog.format import innodb_binlog, is_binlog
+from ingest.binlog.events.format import innodb_binlog, is_binlog
 from ingest.errors import BinlogError, BinlogNotFoundError, BinlogNotReadableError, UsageError
 from ingest.sources.files.compressed import without_suffix
 from ingest.sources.files.named import first_bytes, recognised

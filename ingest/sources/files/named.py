@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ingest.binlog.byte_files import LogPath, open_bytes
-from ingest.binlog.format import is_binlog
+from ingest.binlog.events.format import is_binlog
 from ingest.errors import ArchiveError, BinlogError, UsageError
 from ingest.sources.files.compressed import CompressedFile, compression
 from ingest.sources.files.objects import objects

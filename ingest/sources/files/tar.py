@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ingest.binlog.byte_files import Bytes, LogPath, open_bytes
-from ingest.binlog.format import is_binlog
+from ingest.binlog.events.format import is_binlog
 from ingest.errors import ArchiveError
 from ingest.sources.files.compressed import Sequential, compression, without_suffix
 from ingest.sources.files.ranges import PartOfFile

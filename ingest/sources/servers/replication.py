@@ -19,10 +19,10 @@ import pymysql
 from pymysql.constants import ER
 from pymysqlreplication import BinLogStreamReader
 
-from ingest.binlog.describe import event_body, rotate_target
-from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_GTIDS
-from ingest.binlog.format import FormatDescription, format_of_event
-from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
+from ingest.binlog.events.describe import event_body, rotate_target
+from ingest.binlog.events.format import FormatDescription, format_of_event
+from ingest.binlog.events.gtid_events import gtid_set, maria_gtid_list
+from ingest.binlog.events.types import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_GTIDS
 from ingest.binlog.packets import Message, Packets, Run, Special
 from ingest.errors import BinloomError, BrokenStreamError, NotABinlogError
 from ingest.sources.servers.address import ServerAddress

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from ingest.binlog.charsets import BEYOND_BMP
+from ingest.binlog.text.charsets import BEYOND_BMP
 from ingest.ddl.column_types import LABELLED, character_set_of
 from ingest.ddl.hashed_keys import hash_columns
 from ingest.ddl.letter_case import lowered

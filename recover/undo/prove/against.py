@@ -313,7 +313,7 @@ def _value(column: Column, answer: Any) -> Text:
     if answer is not None and column.data_type in kinds.FLOATS:
         import pyarrow as pa
 
-        from ingest.binlog.text_rows import single_texts
+        from ingest.binlog.rows.text_rows import single_texts
 
         return str(single_texts(pa.array([str(answer)]))[0].as_py())
     return answer if answer is None or isinstance(answer, str) else str(answer)

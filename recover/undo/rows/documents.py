@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.binlog.json_diff import JsonDiffError, Number, apply_changes, parse_change, quoted, scalars_of
-from recover.sources.document_types import CONTRADICTORY, DocumentTypes
+from ingest.binlog.rows.json_diff import JsonDiffError, Number, apply_changes, parse_change, quoted, scalars_of
+from recover.sources.files.document_types import CONTRADICTORY, DocumentTypes
 
 _MOST_DIGITS: Final = 65
 _MOST_DECIMALS: Final = 30

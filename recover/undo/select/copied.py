@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from recover.selection.condition import Selection
-from recover.sources.copies import Copies
-from recover.sources.landed_marts import STATEMENTS
+from recover.sources.cluster.copies import Copies
+from recover.sources.home.landed_marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions

@@ -6,9 +6,9 @@ from functools import partial
 
 from ingest.errors import BinloomError, UsageError
 from recover.selection.filters import Filters
+from recover.sources.files.more_rows import Rest
+from recover.sources.files.needed_tables import renames as renames_of
 from recover.sources.log import Log, Parts
-from recover.sources.more_rows import Rest
-from recover.sources.needed_tables import renames as renames_of
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions, history_of

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from recover.sources.cluster import Cluster
-from recover.sources.document_types import DocumentTypes
+from recover.sources.cluster.thrift import Cluster
+from recover.sources.files.document_types import DocumentTypes
 from recover.sources.landed_snapshot import newest_snapshot_on_cluster
 from recover.sources.log import Log
 from recover.timeline.baselines import sequence_of_file
@@ -337,7 +337,7 @@ def _without_character_set(shape: "Shape") -> list[str]:
 
 def _lacks_character_set(column: "Column") -> bool:
     """Return whether a column has texts or labels, and its definition lacks the character set that tells them."""
-    from ingest.binlog.hints import enum_members
+    from ingest.binlog.events.hints import enum_members
     from ingest.ddl.column_types import TEXT_TYPES
 
     if column.data_type in ("enum", "set") and enum_members(column.column_type or "") is None:

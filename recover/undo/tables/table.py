@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
-from ingest.binlog.hints import enum_members
+from ingest.binlog.events.hints import enum_members
 from ingest.ddl.letter_case import lowered
-from recover.sources.document_types import DocumentTypes
+from recover.sources.files.document_types import DocumentTypes
 
 TableName = tuple[str, str]
 """Schema and name of a table."""

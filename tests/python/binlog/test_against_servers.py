@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ingest.binlog import scan_binlog
-from ingest.binlog.charsets import canonical, charset_of
+from ingest.binlog.text.charsets import canonical, charset_of
 from tests.servers import Server, mysql56
 from tests.servers.rows import table_rows
 from tests.support.binlog import recordings, workload, workload_own, workload_tables

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingest.binlog.dump_rows import DumpRowError, DumpRows
 from ingest.binlog.kernel.dump_row_layout import BINARY, BITS, NUMBER, TEXT
+from ingest.binlog.rows.dump_rows import DumpRowError, DumpRows
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 

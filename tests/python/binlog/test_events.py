@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.binlog import FormatDescription, open_binlog
-from ingest.binlog.describe import describe
-from ingest.binlog.events import EVENT_NAMES
+from ingest.binlog.events.describe import describe
+from ingest.binlog.events.types import EVENT_NAMES
 from ingest.binlog.listing import Event
 from tests.servers import Distribution, mariadb, mariadb118, mysql
 from tests.support.places import FIXTURES

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.binlog import open_binlog
-from ingest.binlog.reader import MalformedEventError
-from ingest.binlog.statement_events import (
+from ingest.binlog.events.reader import MalformedEventError
+from ingest.binlog.events.statement_events import (
     CREATE_FILE,
     EXECUTE_LOAD_QUERY,
     INTVAR,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.binlog import open_binlog, status_variables
-from ingest.binlog.status_variables import SessionReader, Status, parse_status
+from ingest.binlog import open_binlog
+from ingest.binlog.events import status_variables
+from ingest.binlog.events.status_variables import SessionReader, Status, parse_status
 from tests.servers import Server
 from tests.servers.marked import marked
 

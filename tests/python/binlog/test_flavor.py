@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
-from ingest.binlog.format import read_format
+from ingest.binlog.events.format import read_format
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.python.binlog.test_decoder import everything
 from tests.support.binlog import forge

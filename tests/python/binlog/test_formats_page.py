@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.binlog.events import EVENT_NAMES
+from ingest.binlog.events.types import EVENT_NAMES
 from tests.support.binlog.format_programs import COLUMN_PROGRAMS, EVENT_PROGRAMS
 from tests.support.binlog.format_specimens import COLUMNS, EVENTS, ColumnSpecimen, EventSpecimen
 from tools import format_page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.binlog.hints import enum_members
+from ingest.binlog.events.hints import enum_members
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.binlog import patches, scan_binlog
-from ingest.binlog.json_diff import JsonDiffError, apply_changes, read_changes
+from ingest.binlog import scan_binlog
+from ingest.binlog.rows import patches
+from ingest.binlog.rows.json_diff import JsonDiffError, apply_changes, read_changes
 from tests.support.binlog import forge
 from tests.support.binlog.replay import Decoded
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingest.binlog import json_diff, patches
+from ingest.binlog.rows import json_diff, patches
 from tests.python.binlog.test_against_servers import assert_final_rows
 from tests.servers import Server
 from tests.support.binlog import recordings

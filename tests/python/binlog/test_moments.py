@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.binlog import open_binlog, scan_binlog
-from ingest.binlog.moments import moment, moment_of_seconds
+from ingest.binlog.events.moments import moment, moment_of_seconds
 from tests.python.binlog.test_decoder import everything
 from tests.support.binlog.forge import TIMESTAMP, FileMaker
 from tests.support.binlog.hostile import FLAGS, NUMBER, SOURCE, TAG, varlen

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
+from ingest.binlog.events.types import FORMAT_DESCRIPTION, ROTATE
 from ingest.binlog.packets import Message, Packets, Run, Special
 from ingest.errors import BrokenStreamError
 from tests.support.places import FIXTURES, SAMPLES

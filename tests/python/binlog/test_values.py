@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.binlog import SchemaHints, open_binlog
-from ingest.binlog.charsets import decode_text
+from ingest.binlog.text.charsets import decode_text
 from tests.support.binlog import forge
 
 # Each example is a list of values: these are hundreds.

@@ -26,9 +26,9 @@ from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from ingest.warehouse.spark import SparkLaunch
 from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters
-from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
+from recover.sources.cluster.thrift import Cluster, ClusterLostError, NoClusterTableError
+from recover.sources.home.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.sources.log import VIEWS, Log
-from recover.sources.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline.table_log import MARTS
 from recover.undo.options import UndoOptions
 from recover.undo.tables.definitions import Definitions

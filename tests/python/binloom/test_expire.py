@@ -13,7 +13,7 @@ from ingest.warehouse.files import read_rows, segment_folder
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SEGMENT_TABLES
-from recover.sources import kept_files
+from recover.sources.home import kept_files
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import FOLLOWED, unpack

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.ddl.comment_tags import LONGEST_TAG, MOST_TAGS, comment_tags
+from ingest.ddl.digests.comment_tags import LONGEST_TAG, MOST_TAGS, comment_tags
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from ingest.ddl.digest_batches import DIGEST_COLUMNS, DigestColumns
-from ingest.ddl.digests import DigestReader
+from ingest.ddl.digests.digest import DigestReader
+from ingest.ddl.digests.digest_batches import DIGEST_COLUMNS, DigestColumns
 
 TEXT = "update t set a = 'alice' where id = 5 /*application:Shop,user:alice*/"
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.ddl.digest_words import FUNCTIONS, KEYWORDS
-from ingest.ddl.digests import DigestReader, digest_text
+from ingest.ddl.digests.digest import DigestReader, digest_text
+from ingest.ddl.digests.digest_words import FUNCTIONS, KEYWORDS
 from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from tests.servers import Server
 

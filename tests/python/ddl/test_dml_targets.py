@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from ingest.binlog.batches import STATEMENTS
-from ingest.ddl.dml_batches import DML_TARGETS, TargetReader
-from ingest.ddl.dml_targets import read_targets
+from ingest.ddl.dml.dml_batches import DML_TARGETS, TargetReader
+from ingest.ddl.dml.dml_targets import read_targets
 from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.verbs import is_plain_create
 from ingest.versions import Flavor

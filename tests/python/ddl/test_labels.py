@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ingest.binlog.charsets import as_text, decode_text, encode_text
-from ingest.binlog.hints import enum_members
+from ingest.binlog.events.hints import enum_members
+from ingest.binlog.text.charsets import as_text, decode_text, encode_text
 from ingest.ddl.labels import in_any, in_column, reinterpreted, written
 from ingest.ddl.shapes import Shapes
 from tests.servers import Server

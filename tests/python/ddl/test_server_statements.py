@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ingest.binlog.server_statements import decode_statement, is_of_server
+from ingest.binlog.text.server_statements import decode_statement, is_of_server
 from recover.sources.log import Log
 from tests.servers import ALL_DISTRIBUTIONS
 

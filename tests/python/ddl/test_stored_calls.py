@@ -3,10 +3,10 @@
 import pymysql
 import pytest
 
-from ingest.ddl.dml_batches import TargetReader
-from ingest.ddl.own_words import own_words
+from ingest.ddl.dml.dml_batches import TargetReader
+from ingest.ddl.dml.own_words import own_words
+from ingest.ddl.dml.stored_calls import calls_stored_function
 from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
-from ingest.ddl.stored_calls import calls_stored_function
 from ingest.versions import Flavor, version_of
 from tests.servers import Server
 from tests.servers.marked import marked

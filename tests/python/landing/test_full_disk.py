@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.binlog.format import read_format
+from ingest.binlog.events.format import read_format
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.durable_files import DurableFiles

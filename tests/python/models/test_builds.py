@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from recover.sources.home.marts import open_marts
 from recover.sources.log import VIEWS
-from recover.sources.marts import open_marts
 from tests.support.models.raw import NOON, Change, RawTables, Table, XaEnd
 from tests.support.models.readers import Answers, answers_beside, answers_of, readers_beside
 from tests.support.recover.landed_marts import assert_late_rows_are_seen

@@ -15,8 +15,8 @@ import pytest
 
 from binloom.commands import project
 from ingest.warehouse.built import TableRecord
-from recover.sources.kept_files import UnfinishedMartError
-from recover.sources.marts import open_marts
+from recover.sources.home.kept_files import UnfinishedMartError
+from recover.sources.home.marts import open_marts
 from tests.support.in_process import binloom_here
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.raw import NOON, Change, RawTables, Table

@@ -12,7 +12,7 @@ import yaml
 
 from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
 from ingest.warehouse.spark import spark_settings
-from recover.sources.landed_marts import STATEMENTS
+from recover.sources.home.landed_marts import STATEMENTS
 from recover.sources.log import VIEWS as LOG_VIEWS
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS

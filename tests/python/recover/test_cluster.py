@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from ingest.errors import UsageError
 from recover.questions.sql import ask_cluster
-from recover.sources import cluster
+from recover.sources.cluster import thrift as cluster
 from recover.sources.engine import in_memory
 from recover.sources.spark_rows import Column, line_of, values_of
 from tests.servers.ports import ReservedPort

@@ -16,10 +16,10 @@ from ingest.errors import UsageError
 from ingest.landing.hints_of_files import hints_by_file
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
-from recover.sources.decoded_rows import add_tables
+from recover.sources.files.decoded_rows import add_tables
+from recover.sources.files.missing_parts import leads_to
+from recover.sources.files.row_filter import rows_with_keys
 from recover.sources.log import VIEWS, Log
-from recover.sources.missing_parts import leads_to
-from recover.sources.row_filter import rows_with_keys
 from recover.timeline.as_of import moment_of
 from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.warehouse.built import TableRecord
-from recover.sources import kept_files
-from recover.sources.kept_files import UnfinishedMartError
-from recover.sources.marts import NoMartError, open_marts
+from recover.sources.home import kept_files
+from recover.sources.home.kept_files import UnfinishedMartError
+from recover.sources.home.marts import NoMartError, open_marts
 from tests.support.freezing import frozen
 
 MARTS = [("binloom", "transactions"), ("binloom", "servers")]
@@ -203,7 +203,7 @@ def test_links_of_a_killed_reader_are_deleted_by_the_next_one(home: Path, monkey
     reader = f"""
 import os, signal
 from pathlib import Path
-from recover.sources import kept_files
+from recover.sources.home import kept_files
 kept_files._MEMORY = Path({str(links)!r})
 kept_files.KeptFiles(Path({str(home)!r}), print).mart("binloom", "transactions")
 os.kill(os.getpid(), signal.SIGKILL)

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from recover.selection.filters import Filters
-from recover.sources import marts, part_footers
-from recover.sources.bloom import BLOCK_BYTES, HEADER_BYTES, hash_of, may_contain, place_of_block
-from recover.sources.key_parts import key_parts
+from recover.sources.home import marts, part_footers
+from recover.sources.home.bloom import BLOCK_BYTES, HEADER_BYTES, hash_of, may_contain, place_of_block
+from recover.sources.home.key_parts import key_parts
+from recover.sources.home.marts import open_marts
 from recover.sources.log import Log
-from recover.sources.marts import open_marts
 from tests.support.older_warehouse import unpack
 
 pytestmark = pytest.mark.slow

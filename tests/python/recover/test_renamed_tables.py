@@ -10,8 +10,8 @@ from ingest.ddl.statements import actions_of
 from ingest.sources.snapshots.snapshot import SchemaSnapshot
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.retention.erased import find
+from recover.sources.files.needed_tables import renames
 from recover.sources.log import Log
-from recover.sources.needed_tables import renames
 from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.named_table import find_table
 from recover.timeline.names import later_name, periods_of

@@ -10,8 +10,8 @@ import pytest
 
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
+from recover.sources.home.marts import open_marts
 from recover.sources.log import Log
-from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Table
 from recover.timeline.state import state_of

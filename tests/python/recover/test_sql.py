@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from ingest.warehouse.files import partition_folder
 from recover.questions.sql import FUNCTIONS, QuestionError, ask
-from recover.sources.kept_files import UnfinishedMartError
-from recover.sources.marts import NoMartError
+from recover.sources.home.kept_files import UnfinishedMartError
+from recover.sources.home.marts import NoMartError
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack

@@ -23,8 +23,8 @@ from ingest.sources.files.directory import find_binlogs
 from ingest.sources.servers.address import ServerAddress
 from ingest.warehouse.spark import SparkLaunch
 from recover.selection.filters import Filters
+from recover.sources.home.marts import open_marts
 from recover.sources.log import VIEWS, Log
-from recover.sources.marts import open_marts
 from recover.timeline import baselines
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Table

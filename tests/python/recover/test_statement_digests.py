@@ -13,13 +13,13 @@ import pytest
 import binloom as binloom_package
 from binloom.answers.opening import Inputs, open_full_log
 from binloom.answers.transaction_list import transactions_listed
-from ingest.ddl.digests import DigestReader
+from ingest.ddl.digests.digest import DigestReader
 from ingest.warehouse.home import raw_table_dir
 from recover.questions.listed_transactions import Sort
 from recover.selection.filters import Filters
-from recover.sources.landed_marts import STATEMENTS
+from recover.sources.home.landed_marts import STATEMENTS
+from recover.sources.home.marts import open_marts
 from recover.sources.log import Log
-from recover.sources.marts import open_marts
 from recover.sources.statement_digests import add_digest_function, with_digests
 from tests.servers import Server
 from tests.servers.marked import marked

@@ -10,7 +10,7 @@ import pytest
 from ingest.errors import UsageError
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
-from recover.sources.copies import Copies
+from recover.sources.cluster.copies import Copies
 from recover.sources.log import Log
 from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.plan.planner import Plan

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ingest.binlog import open_binlog
-from ingest.binlog.json_types import OtherDocumentError, types_of
+from ingest.binlog.rows.json_types import OtherDocumentError, types_of
 from recover.selection.filters import Filters
-from recover.sources.document_types import DocumentTypes
+from recover.sources.files.document_types import DocumentTypes
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.named_table import find_table

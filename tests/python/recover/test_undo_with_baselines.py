@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recover.selection.filters import Filters
-from recover.sources.files import SOURCE
+from recover.sources.files.file_log import SOURCE
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.baselines import baseline_of

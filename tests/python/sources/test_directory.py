@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.binlog.format import read_format
+from ingest.binlog.events.format import read_format
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, NotABinlogError, UsageError
 from ingest.sources.files.directory import find_binlogs
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jinja2.sandbox import SandboxedEnvironment
 
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
+from ingest.binlog.events.types import FORMAT_DESCRIPTION, ROTATE
 from ingest.binlog.packets import Packets, Run, Special
 from ingest.errors import BrokenStreamError, SourceError, UsageError
 from ingest.follow.checkpoint import CHECKPOINT, Checkpoint

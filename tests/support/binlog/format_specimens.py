@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ingest.binlog import SchemaHints
-from ingest.binlog.events import EVENT_NAMES
+from ingest.binlog.events.types import EVENT_NAMES
 from tests.support.binlog.forge import (
     BINARY_COLLATION,
     BIT,

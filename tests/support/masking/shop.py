@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.binlog import open_binlog
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.events.hints import SchemaHints
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions, IngestResult
 from ingest.landing.snapshots import land_snapshot

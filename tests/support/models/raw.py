@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.binlog.hints import enum_members
+from ingest.binlog.events.hints import enum_members
 from ingest.landing.row_counts import RowCounts, merged
 from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.files import read_rows

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recover.sources import kept_files
-from recover.sources.marts import open_marts
+from recover.sources.home import kept_files
+from recover.sources.home.marts import open_marts
 from tests.support.patience import PATIENCE_SECONDS
 
 Answers = dict[str, str]

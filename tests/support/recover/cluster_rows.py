@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ingest.warehouse.catalog import sql_literal
-from recover.sources.copies import Copies
+from recover.sources.cluster.copies import Copies
 from recover.sources.engine import registered
 from recover.sources.log import Log
 from recover.timeline.copied import copy_row
@@ -17,7 +17,7 @@ from recover.timeline.rows import Version
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from recover.sources.cluster import Cluster
+    from recover.sources.cluster.thrift import Cluster
 
 
 def on_cluster(cluster: "Cluster", connection: "DuckDBPyConnection", query: exp.Select) -> list[tuple[Any, ...]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.warehouse.home import warehouse_dir
+from recover.sources.home.marts import BASELINE_ROWS, BASELINES, open_marts
 from recover.sources.log import VIEWS
-from recover.sources.marts import BASELINE_ROWS, BASELINES, open_marts
 from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from recover.sources.marts import MART_SCHEMA
+from recover.sources.home.marts import MART_SCHEMA
 from tests.support.places import PROJECT
 
 QUESTIONS = [

@@ -1,0 +1,1 @@
+"""Texts in a log: character sets, collations, and arrays of texts."""

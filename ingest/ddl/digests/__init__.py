@@ -1,0 +1,1 @@
+"""Digests and tags of statements: which statement it was, and who sent it."""

@@ -1,0 +1,1 @@
+"""The tables whose rows a statement changes."""

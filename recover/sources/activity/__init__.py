@@ -1,0 +1,1 @@
+"""The activity of a log by time and table, for `top`."""

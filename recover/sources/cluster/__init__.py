@@ -1,0 +1,1 @@
+"""A warehouse behind a Spark cluster as a log."""

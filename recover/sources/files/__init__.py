@@ -1,0 +1,1 @@
+"""Binlog files as a log: decoded when a question is asked."""
