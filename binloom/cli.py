@@ -80,8 +80,8 @@ def inspect(
 ) -> None:
     """Describe binlog files and their contents, and check that they are complete. Needs no Java.
 
-    The exit code is 1 if a file is damaged. It is 2 if a file is empty or not a binlog. The report gives 3 for a file
-    that is encrypted or that ends inside its first event.
+    The exit code is 1 if a file is damaged. It is 2 if a file is empty or not a binlog. Without --events, it is 3
+    if a file is encrypted or ends inside its first event.
     """
     from binloom.answers.named_files import binlogs
     from binloom.commands.inspect import inspect_files, list_events
@@ -110,8 +110,8 @@ def index(
 ) -> None:
     """Write an index of each binlog file: its segments with their times, tables, GTIDs, and a filter of their keys.
 
-    Commands with --files then read only what can answer. A file that has its index is left out. Needs no Java. The exit
-    code is 1 if a file cannot have an index.
+    Commands with --files then read only the parts that can have the answer. Files that have an index are skipped. Needs
+    no Java. The exit code is 1 if a file cannot have an index.
     """
     from binloom.commands.index import index_files
 

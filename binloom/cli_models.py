@@ -44,7 +44,7 @@ def generate(
 @commands.command(short_help="Begin a dbt project of your own.")
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", readable=False, help="Folder of the project; its name is the project's.")
+        Path, typer.Argument(metavar="DIR", readable=False, help="Folder of the project, which gets the same name.")
     ],
 ) -> None:
     """Write a dbt project of your own that uses binloom's models as a package, with one model as an example.

@@ -136,7 +136,7 @@ def state(
 
 
 @commands.command(short_help="Bring tables back from a dump and the log after it.")
-@with_server("--compare-with", help="Write only the statements that make the tables of this server so again.")
+@with_server("--compare-with", help="Write only the statements that give the tables of this server these rows.")
 def restore(
     tables: Annotated[
         list[str],
@@ -178,11 +178,11 @@ def restore(
     ] = None,
     rounded: Annotated[
         bool,
-        typer.Option("--rounded", help="Take FLOAT and DOUBLE(M,D) with the few digits that a dump has of them."),
+        typer.Option("--rounded", help="Accept values of FLOAT and DOUBLE(M,D) as the dump rounded them."),
     ] = False,
     locked: Annotated[
         bool,
-        typer.Option("--locked", help="The dump was written with --lock-all-tables: take engines other than InnoDB."),
+        typer.Option("--locked", help="Accept engines other than InnoDB: the dump was written with --lock-all-tables."),
     ] = False,
     compare_with: Any = None,
 ) -> None:
@@ -232,10 +232,12 @@ def transactions(
     by: Annotated[
         Unit, typer.Option("--by", help="Transactions, or sums by table, or by hour and table.", case_sensitive=False)
     ] = Unit.TRANSACTION,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Number of ranks by rows, and by seconds.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Print the N with the most rows, and the N longest.")
+    ] = 10,
     min_rows: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Print all transactions with at least N rows, instead of ranks."),
+        typer.Option(min=0, metavar="N", help="Print all transactions with at least N rows, not only the top N."),
     ] = None,
     min_bytes: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Print all transactions with at least N bytes in their file.")
@@ -346,7 +348,7 @@ ByTransaction = Annotated[
 ]
 WithCascades = Annotated[
     bool,
-    typer.Option("--with-cascades", help="Add rows that foreign keys removed or emptied and the server did not log."),
+    typer.Option("--with-cascades", help="Add rows that foreign keys changed and the server did not log."),
 ]
 JsonAsText = Annotated[
     bool,
@@ -398,7 +400,7 @@ def incident(
         raise typer.Exit(write_report(log, filters, title, rows, output, command, choices))
 
 
-AGAINST = "Compare each row with this server; print what fits."
+AGAINST = "Compare each row with this server; refuse rows that differ."
 
 
 @commands.command(short_help="Print SQL that takes back what filters select.")

@@ -13,14 +13,12 @@ commands = typer.Typer(rich_markup_mode=None)
 def expire(
     source: Source,
     older_than: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Files whose last event is older expire: 30d, 12h.")
+        str | None, typer.Option(metavar="TIME", help="Drop files whose last event is older than this: 30d, 12h.")
     ] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Files whose last event is before this time expire.")
+        str | None, typer.Option(metavar="TIME", help="Drop files whose last event is before this time.")
     ] = None,
-    before_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Files before this binlog file expire.")
-    ] = None,
+    before_file: Annotated[str | None, typer.Option(metavar="FILE", help="Drop files before this binlog file.")] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Drop the rows. Without it, the command only prints what would be dropped.")
     ] = False,
@@ -52,7 +50,7 @@ def erase(
     ] = False,
     reason: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Recorded with the erasure: the number of a ticket, not a person's name."),
+        typer.Option(metavar="TEXT", help="Record this reason: the number of a ticket, not a person's name."),
     ] = None,
 ) -> None:
     """Erase rows by key, through changes of the key, in row events, statements, baselines and quarantine.

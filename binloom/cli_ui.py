@@ -15,10 +15,11 @@ commands = typer.Typer(rich_markup_mode=None)
 def ui(
     source: OneSource = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Address that is listened on.", callback=not_empty)
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen on this address.", callback=not_empty)
     ] = "127.0.0.1",
     page_port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65535, metavar="N", help="Port; default: any that is free.")
+        int | None,
+        typer.Option("--port", min=1, max=65535, metavar="N", help="Listen on this port; default: any free port."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     from_files: FromFiles = None,

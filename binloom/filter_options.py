@@ -37,8 +37,8 @@ OPTIONS: Final[dict[str, Any]] = {
     "keys": _several(
         "--key", "KEY", "Only changes of the row with this primary key: VALUE, VALUE|VALUE or COLUMN=VALUE."
     ),
-    "key_from": _one("--key-from", "KEY", "Only keys from this one on."),
-    "key_to": _one("--key-to", "KEY", "Only keys up to this one, included."),
+    "key_from": _one("--key-from", "KEY", "First key of a range."),
+    "key_to": _one("--key-to", "KEY", "Last key of a range, included."),
     "types": _several("--type", "TYPE", "Only INSERT, UPDATE or DELETE."),
     "since": _one("--since", "TIME", "Only changes from this time on, in UTC."),
     "until": _one("--until", "TIME", "Only changes before this time, in UTC."),

@@ -27,7 +27,7 @@ class Arguments(BaseModel):
 class Limited(Arguments):
     """Arguments of a tool that answers with rows."""
 
-    limit: int = Field(LIMIT, ge=1, le=MOST_ROWS, description="Most rows of the answer.")
+    limit: int = Field(LIMIT, ge=1, le=MOST_ROWS, description="The answer has at most this number of rows.")
 
 
 class Filtering(BaseModel):
@@ -74,10 +74,10 @@ class Query(Limited, Filtering):
 class Transactions(Limited, Filtering):
     """Arguments of `transactions`."""
 
-    top: int = Field(10, ge=1, le=MOST_ROWS, description="Number of ranks by rows, and by seconds.")
-    min_rows: int | None = Field(None, ge=0, description="All transactions with so many rows, instead of ranks.")
-    min_bytes: int | None = Field(None, ge=0, description="All transactions with so many bytes.")
-    min_seconds: float | None = Field(None, ge=0, description="All transactions that lasted so long.")
+    top: int = Field(10, ge=1, le=MOST_ROWS, description="So many with the most rows, and so many of the longest.")
+    min_rows: int | None = Field(None, ge=0, description="All transactions with at least so many rows.")
+    min_bytes: int | None = Field(None, ge=0, description="All transactions with at least so many bytes.")
+    min_seconds: float | None = Field(None, ge=0, description="All transactions that lasted at least so many seconds.")
 
 
 class History(Limited):

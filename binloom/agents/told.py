@@ -46,7 +46,7 @@ class Rows(Told):
     """Rows, and what they lack."""
 
     shown: int = Field(description="Number of rows in this answer.")
-    row_limit: int = Field(description="Most rows that were asked for.")
+    row_limit: int = Field(description="Number of rows that were asked for at most.")
     is_cut: bool = Field(description="Whether there are more rows, or longer texts, than this answer has.")
     columns: list[str]
     rows: Data

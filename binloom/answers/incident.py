@@ -181,13 +181,13 @@ def _removals(timeline: Timeline, filters: Filters) -> Iterator[Note]:
     found = [one for one in timeline.definitions if one.destroys_rows and _is_within(one, tables, filters)]
     for one in found[:_REMOVALS_SHOWN]:
         yield Note(
-            f"{one.statement_type} at {one.position} took rows away that the log does not list:"
+            f"{one.statement_type} at {one.position} removed rows that the log does not list:"
             f" {', '.join(sorted(tables & {*one.tables})) or one.schema_name}.",
             Kind.UNCERTAIN,
         )
     if len(found) > _REMOVALS_SHOWN:
         more = counted(len(found) - _REMOVALS_SHOWN, "more statement")
-        yield Note(f"{more} took rows away that the log does not list.", Kind.UNCERTAIN)
+        yield Note(f"{more} removed rows that the log does not list.", Kind.UNCERTAIN)
 
 
 def _is_within(statement: SchemaChange, tables: set[str], filters: Filters) -> bool:

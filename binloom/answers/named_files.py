@@ -25,9 +25,9 @@ def binlogs(files: "Iterable[Path | str]", tell: Callable[[str], None]) -> "list
     others = [path for path in named if isinstance(path, Path) and is_companion(path)]
     if others and len(others) == len(named):
         raise UsageError(
-            f"{others[0]} is not a binlog: the server lists its files there, or their GTIDs.",
-            hint="Give the binlog files beside it.",
+            f"{others[0]} is not a binlog: it is a list of binlog files or GTIDs.",
+            hint="Give the binlog files in the same folder.",
         )
     for path in others:
-        tell(f"{path} is skipped: it is not a binlog, but a file that the server keeps beside them.")
+        tell(f"{path} is skipped: it is not a binlog, but a list that the server keeps beside its binlogs.")
     return log_files(path for path in named if path not in others)

@@ -165,8 +165,8 @@ def writer_of(home: Path) -> Note | None:
     if holder is None or _is_own_java(holder):
         return None
     return Note(
-        f"another process (pid {holder}) uses the warehouse. If it is a build, each table is read as it was before"
-        " or as it is now, and tables may lack rows that others have.",
+        f"another process (pid {holder}) uses the warehouse. If it is a build, each table has"
+        " its rows from before the build or its new rows, so one table may lack rows that another table has.",
         Kind.UNCERTAIN,
     )
 

@@ -171,7 +171,7 @@ def row_then(log: Log, table_name: str, key: str, as_of: str, source_id: str | N
     # No foreign key brings a row back.
     if living and cascades.remarks:
         notes += (Note(remark, Kind.UNCERTAIN) for remark in cascades.remarks)
-        notes.append(Note("The log does not show whether the row was so at that moment.", Kind.UNCERTAIN))
+        notes.append(Note("The log does not show whether the row had these values at that moment.", Kind.UNCERTAIN))
     notes += lacks.end_at(log, moment)
     notes += lacks.damage(log)
     rows = tuple(version.row for version in living if version.row is not None)

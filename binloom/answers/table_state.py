@@ -127,8 +127,8 @@ def _notes_on_rows(state: State) -> Iterator[Note]:
     yield from (Note(sentence, Kind.BEGINNING) for sentence in state.gaps_in_knowledge)
     if state.chain_breaks:
         yield Note(
-            f"{subject(state.chain_breaks, 'change', 'does', 'do')} not link to the previous change of the row:"
-            " the log lacks writes between them.",
+            f"{subject(state.chain_breaks, 'change', 'does', 'do')} not begin with the values of the previous change"
+            " of the row: the log lacks writes.",
             Kind.UNCERTAIN,
         )
     if state.rows_unknown:

@@ -245,18 +245,18 @@ def _refusal(plan: Plan) -> str:
         return f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed{changed}.{needed}"
     if plan.differing and not plan.conflicting:
         return (
-            f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
-            " as the log left them. --skip-conflicts leaves these out."
+            f"the {verb} is refused: {plan.differing:,} of {counted(plan.compared, 'row')} differ between the server"
+            " and the log. --skip-conflicts leaves these rows out."
         )
     if plan.options.direction is Direction.REDO:
         changed = subject(plan.conflicting, "row", "was", "were")
         return f"the redo is refused: {changed} changed by other transactions. --skip-conflicts leaves the rows out."
     if plan.options.mode is Mode.DEPENDENTS:
-        return f"the {verb} is refused: these conflicts remain with all dependent transactions."
+        return f"the {verb} is refused: these conflicts remain also if all later transactions are taken back."
     dependents = "--with-dependents takes these back, too; " if plan.selected.is_whole else ""
     of_columns = [one for one in plan.conflicts if one.reason == SAME_COLUMNS]
     columns = sorted({column for conflict in of_columns for column in conflict.columns})
-    others = f"; --columns with other columns than {', '.join(columns)} takes back the rest" if columns else ""
+    others = f"; --columns A,B takes back columns other than {', '.join(columns)}" if columns else ""
     return (
         f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
         f" {_later(plan)}. {dependents}--skip-conflicts leaves the rows out; --force overwrites them{others}."
@@ -287,5 +287,5 @@ def _way_out(group: Group, options: UndoOptions) -> str:
     if group.treatment is Treatment.DONE or options.mode is Mode.SKIP or options.by_transaction:
         return ""
     column = group.first.column if isinstance(group.first, Refusal) else ""
-    other = f", and --columns with other columns than {column}" if column else ""
+    other = f", and --columns A,B with columns other than {column}" if column else ""
     return f" (--skip-conflicts goes on without {'it' if group.rows == 1 else 'them'}{other})"

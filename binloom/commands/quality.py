@@ -74,7 +74,7 @@ def _expectation_lines(one: "CheckResult", width: int) -> Iterator[str]:
     if one.success:
         yield from _wrapped(f"{one.check} ({looked_at})", width, "  holds  ")
         return
-    yield from _wrapped(f"{one.check}: not so in {one.violations:,} of {looked_at}", width, "  FAILS  ")
+    yield from _wrapped(f"{one.check}: does not hold for {one.violations:,} of {looked_at}", width, "  FAILS  ")
     for example in one.examples:
         yield from _wrapped(example, width, _MARGIN)
 
@@ -86,7 +86,7 @@ def _proof_lines(one: "Proof", name_width: int, width: int) -> Iterator[str]:
         return
     verdict = "  FAILS  " if one.is_error else "  warns  "
     found = counted(one.violations, "violation")
-    yield from _wrapped(f"{one.name:<{name_width}}  {found}, {looked_at} looked at", width, verdict)
+    yield from _wrapped(f"{one.name:<{name_width}}  {found}, {looked_at} checked", width, verdict)
     yield from _wrapped(f"{one.violation}.", width, _MARGIN)
     yield from _wrapped(f"Each is a row of the model {one.quality_model}.", width, _MARGIN)
 

@@ -89,8 +89,8 @@ def restore(
         dump = open_dump(named, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
     if not dump.is_whole:
         raise RestoreRefusedError(
-            f"{dump.place} has no end by which one can tell that it is whole: neither `-- Dump completed` nor the last"
-            " statements of mysqldump.",
+            f"{dump.place} may be cut off: it ends with neither `-- Dump completed` nor the last statements of"
+            " mysqldump.",
             hint="Write the dump without --compact.",
         )
     with tempfile.TemporaryDirectory(prefix="binloom-restore-") as folder:
@@ -235,7 +235,7 @@ def _warn_of_triggers(tables: Collection[TableName] | None) -> None:
     """Tell whose triggers will run; None: the user may not see them."""
     if tables is None:
         say(
-            "warning: triggers of these tables run when you run the script, if there are any; the user may not see that"
+            "warning: these tables may have triggers, which run when you run the script. The user cannot see them"
             " without the privilege TRIGGER."
         )
     elif tables:

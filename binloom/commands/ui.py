@@ -91,7 +91,7 @@ def _listening(host: str, port: int) -> socket.socket:
         place = f"{host}:{port}" if port else host
         raise UsageError(
             f"The pages cannot be served on {place}: {error.strerror or error}.",
-            hint="Give another --port, or none: then any that is free is taken."
+            hint="Give another --port, or leave it out: binloom then takes any free port."
             if port
             else "Give --host an address of this machine.",
         ) from None

@@ -236,7 +236,7 @@ def _rows_of_proofs(proofs: Iterable[Proof], pages: TablePages, name: str) -> st
         ]
         for one in proofs
     ]
-    return rows(["proof", "result", "#violations", "#looked at", "a violation is"], cells, name)
+    return rows(["proof", "result", "#violations", "#checked", "a violation is"], cells, name)
 
 
 def _by_source(proof: Proof) -> Iterable[str]:

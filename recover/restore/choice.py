@@ -64,8 +64,8 @@ def missing_parents(names: Collection[TableName], keys: Iterable[ForeignKey]) ->
     for table, parent in dict.fromkeys((key.table, key.parent) for key in keys if key.table in names):
         if parent not in names:
             yield (
-                f"{'.'.join(table)} refers to {'.'.join(parent)}, which is not restored (--with-parents): the rows that"
-                " these rows refer to must exist."
+                f"{'.'.join(table)} refers to {'.'.join(parent)}, which is not restored: its rows must exist when"
+                " you load these rows. --with-parents restores it, too."
             )
 
 

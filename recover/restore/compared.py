@@ -181,11 +181,11 @@ def compared_table(restored: RestoredTable, live: LiveRead, tables: Mapping[Tabl
     """
     name, there = restored.table.text, tables[restored.table.name]
     if reason := _difference(restored.table, there):
-        raise RestoreRefusedError(f"{name} is another table on the server at {live}: {reason}.", hint=_OTHER_WAY)
+        raise RestoreRefusedError(f"{name} has another definition on the server at {live}: {reason}.", hint=_OTHER_WAY)
     if not there.row_key or not {*there.row_key} <= {*there.stored_names}:
         raise RestoreRefusedError(
-            f"{name} has neither a primary key nor a unique key without NULL, of columns that no expression gives:"
-            " nothing tells which of its rows became which.",
+            f"{name} has neither a primary key nor a unique key without NULL (generated columns do not count), so its"
+            " rows cannot be matched with those on the server.",
             hint=_OTHER_WAY,
         )
     if restored.has_rounded:

@@ -101,7 +101,7 @@ def log_after(
     names = [file.name for file in files]
     if binlog_file not in names:
         raise RestoreRefusedError(
-            f"The dump was taken at {binlog_file}:{pos}, and the given files are {_range(names)}: they do not have this"
+            f"The dump was taken at {binlog_file}:{pos}, but the given files ({_range(names)}) do not contain this"
             " position.",
             hint=f"Give {binlog_file} and all files after it, of the server that the dump was taken from.",
         )

@@ -236,7 +236,7 @@ class RestoredTable:
             return
         key = ", ".join(f"{name} {row.values.get(name)}" for name in self.table.row_key or self.columns[:3])
         reason = (
-            f"it may have changed without a trace: {'; '.join(map(str, row.doubts))}"
+            f"the log may lack a change of it: {'; '.join(map(str, row.doubts))}"
             if row.doubts
             else f"neither the dump nor the log has its {', '.join(unknown)}"
         )

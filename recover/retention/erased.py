@@ -76,7 +76,9 @@ def find(connection: "DuckDBPyConnection", table: Table, keys: Sequence[str]) ->
             _add_baselines(connection, found, period, key, versions)
             _add_quarantined(connection, found, period, all_keys)
         if (erasure.row_events, _baseline_rows(erasure), found.quarantined) == before:
-            raise unknown or UsageError(f"Nothing is known of row {text} in {table}.", hint="Check the key.")
+            raise unknown or UsageError(
+                f"No landed change or baseline contains row {text} of {table}.", hint="Check the key."
+            )
     found.keys = tuple(sorted({*found.keys}))
     found.children = _children(connection, table, found.keys)
     return found

@@ -102,7 +102,9 @@ class ActivityOfHome:
                 if count := sum(one.status == status for one in current):
                     found.append(f"{source}: {counted(count, 'segment')} of the log {told}.")
             if any(one.table_filter for one in current):
-                found.append(f"{source}: rows of some tables were not landed, by --table or --exclude-table.")
+                found.append(
+                    f"{source}: some tables were not landed, because of --schemas, --tables or --exclude-tables."
+                )
             lost = [gap for gap in gaps(source, self._home) if gap["status"] != "filled"]
             found += [
                 f"{source}: the log has a gap from {gap['from_file']}:{gap['from_pos']} to"

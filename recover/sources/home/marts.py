@@ -334,7 +334,7 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
     other = "set BINLOOM_HOME to the folder of your warehouse."
     if not home.is_dir():
         return NoMartError(
-            f"There is no folder {home}, in which binloom would keep its data.",
+            f"There is no folder {home} (BINLOOM_HOME).",
             hint=f"{_BEGIN}, or {other}",
         )
     if not known and not has_segments(home):

@@ -189,7 +189,7 @@ def test_what_is_not_known_exactly_is_refused(server: Server, tmp_path: Path) ->
     refused(
         ["kept.a", *whole, "--as-of", f"{paths[0].name}:{int(began.split(':')[1]) - 100}"], output, "before the dump"
     )
-    refused(["kept.a", "--from-dump", taken, "--files", *paths[1:]], output, "do not have this position")
+    refused(["kept.a", "--from-dump", taken, "--files", *paths[1:]], output, "do not contain this position")
     refused(["kept.a", "--from-dump", taken, "--files", paths[0], paths[2]], output, "missing files")
     refused(["kept.a", *changed(f"_LOG_POS={began.split(':')[1]}", "_LOG_POS=999999999")], output, "ends at")
     pos = int(began.split(":")[1])

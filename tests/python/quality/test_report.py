@@ -67,9 +67,9 @@ def test_what_does_not_hold_has_its_sentence(width: int, severity: str, verdict:
     assert [line for line in lines if len(line) > width] == []
     text = " ".join(" ".join(lines).split())
     for name, sentence in models():
-        assert f"{verdict} {name} 3 violations, 98,765,432,100 row events looked at {sentence}. " in text
+        assert f"{verdict} {name} 3 violations, 98,765,432,100 row events checked {sentence}. " in text
     for _, check in expectations():
-        assert f"FAILS {check}: not so in 5 of 1,234,567 " in text
+        assert f"FAILS {check}: does not hold for 5 of 1,234,567 " in text
     assert text.count(SEGMENT) == 5 * len(expectations())
     assert "docs/quality.md explains" in text
 

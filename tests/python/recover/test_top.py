@@ -190,7 +190,7 @@ def test_statements_that_took_something_away(server: str, request: pytest.Fixtur
     nothing = told("query", "--transaction", emptied["position"])
     assert re.search(rf"changed no row that the log lists: truncate table orders \(at {log.name}:\d+\)", nothing)
     report = told("incident", "--table", "removing.orders", "--output", tmp_path / "incident.html")
-    assert re.search(rf"TRUNCATE TABLE at {log.name}:\d+ took rows away .* list: removing.orders", report)
+    assert re.search(rf"TRUNCATE TABLE at {log.name}:\d+ removed rows .* list: removing.orders", report)
 
 
 def test_what_is_before_a_damage_counts_and_the_damage_is_told(tmp_path: Path) -> None:
