@@ -113,7 +113,7 @@ def _unknown_transaction(ask: Ask, filters: Filters) -> UsageError | None:
         named = select(Filters(transactions=(text,)), ()).condition
         named = named.transform(_as_column_of_transactions)
         if not _has_transactions(ask, exp.and_(is_of_source, named)):
-            hint = _gtids_of_log(ask) if is_gtid(text) else _transaction_around(ask, text)
+            hint = _gtids_of_log(ask) if is_gtid(text) else _transaction_around(ask, text, is_of_source)
             return OutsideTheLogError(f"There is no transaction {text!r} in {log}.", hint=hint)
     return None
 
@@ -184,11 +184,12 @@ def _gtids_of_log(ask: Ask) -> str:
     return f"The log of {shown}." if shown else "The log has no GTIDs."
 
 
-def _transaction_around(ask: Ask, text: str) -> str:
+def _transaction_around(ask: Ask, text: str, is_of_source: "exp.Expr") -> str:
     from sqlglot import exp
 
     file, position = text.replace("/", ":").split(":")[-2:]
     is_around = exp.and_(
+        is_of_source,
         exp.column("binlog_file").eq(exp.Literal.string(file)),
         f"start_pos < {int(position)}",
         f"end_pos > {int(position)}",

@@ -132,6 +132,10 @@ def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
             ["no transaction", "inside a transaction. Give --transaction followed/0/binlog.000001/858 or "],
         ),
         (
+            ["--source", "followed", "--transaction", "binlog.000001:900"],
+            ["no transaction", "inside a transaction. Give --transaction followed/0/binlog.000001/858."],
+        ),
+        (
             ["--file", "binlog.00001"],
             ["The file 'binlog.00001' is not in the log", "The nearest names are binlog.00000"],
         ),
