@@ -254,7 +254,7 @@ def test_a_partial_image_needs_an_earlier_image() -> None:
     _, statements = printed(log((3, None, row(1)), minimal))
     assert statements == ["UPDATE `shop`.`t` SET `a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 2;"]
     found = planned(log((3, None, row(1)), minimal), options=UndoOptions(by_transaction=True))
-    assert not found.is_printable and "lacks column id: leave out --by-transaction" in found.refusals[0].reason
+    assert not found.is_printable and "lacks column a: leave out --by-transaction" in found.refusals[0].reason
     found = planned(log((1, {"id": "1"}, None)))
     assert not found.is_printable and "does not contain" in found.refusals[0].reason
 
