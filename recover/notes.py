@@ -57,11 +57,6 @@ class Note(str):
         return self.kind is not Kind.FACT
 
 
-def note_of(sentence: str) -> Note:
-    """Return a sentence as a note: one that is none yet is a fact."""
-    return sentence if isinstance(sentence, Note) else Note(sentence)
-
-
 def lacking(notes: Iterable[Note]) -> tuple[Note, ...]:
     """Return the notes because of which an answer is not the whole truth."""
     return tuple(note for note in notes if note.is_lack)

@@ -55,11 +55,6 @@ class Columns:
     are_generated_known: bool = False
 
     @classmethod
-    def of_types(cls, types: Mapping[str, str], primary_key: Iterable[str] = ()) -> "Columns":
-        """Return columns of which only names and types are known, as information_schema shows them."""
-        return cls(tuple(Column(name, _data_type(text), text) for name, text in types.items()), tuple(primary_key))
-
-    @classmethod
     def of_version(cls, columns: Iterable[Mapping[str, Any]], primary_key: Iterable[str] | None) -> "Columns":
         """Return the columns of a row of the mart `table_versions`."""
         return cls(tuple(map(_column, columns)), tuple(primary_key or ()))
@@ -80,10 +75,6 @@ class Columns:
         folded = {lowered(name) for name in names}
         columns = (replace(one, is_generated=lowered(one.name) in folded) for one in self.columns)
         return Columns(tuple(columns), self.primary_key, True)
-
-
-def _data_type(column_type: str) -> str:
-    return re.split(r"\W", column_type, maxsplit=1)[0].lower()
 
 
 def _column(row: Mapping[str, Any]) -> Column:

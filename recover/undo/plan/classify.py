@@ -152,7 +152,7 @@ def plan_chain(table: Table, chain: Sequence[Change], options: UndoOptions) -> C
             forced.add(id(history))
         planned.append(history)
     _leave_taken_keys(table, histories, planned, options, plan)
-    _add_operations(table, histories, planned, forced, options, plan)
+    _add_operations(table, planned, forced, options, plan)
     plan.left_alone = _left_alone(histories, planned, options)
     # Change by change, a transaction with a conflict is not taken back at all.
     is_refused = (options.by_transaction and plan.conflicts) or (plan.refusals and not plan.operations)
@@ -320,12 +320,7 @@ def _leave(conflict: Conflict, options: UndoOptions, plan: ChainPlan) -> None:
 
 
 def _add_operations(
-    table: Table,
-    histories: Sequence[History],
-    planned: list[History],
-    forced: Set[int],
-    options: UndoOptions,
-    plan: ChainPlan,
+    table: Table, planned: list[History], forced: Set[int], options: UndoOptions, plan: ChainPlan
 ) -> None:
     make = undo_of if options.direction is Direction.UNDO else redo_of
     operations: list[Operation] = []

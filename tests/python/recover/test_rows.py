@@ -1,8 +1,11 @@
 """Rows through time: values carried forward, keys followed, images compared."""
 
+import re
+
 import numpy as np
 import pytest
 
+from ingest.ddl.actions import Column
 from ingest.ddl.statements import actions_of
 from recover.timeline import hiding
 from recover.timeline.alterations import alteration
@@ -12,7 +15,12 @@ from recover.timeline.events import Effect, Hiding, JsonChange
 from recover.timeline.rows import Version, versions
 from tests.support.recover.table_logs import Log
 
-COLUMNS = {"v": Columns.of_types({"id": "int", "a": "varchar(10)", "b": "enum('x','y')"}, ("id",))}
+
+def columns(key: str, **types: str) -> Columns:
+    return Columns(tuple(Column(name, re.split(r"\W", text)[0], text) for name, text in types.items()), (key,))
+
+
+COLUMNS = {"v": columns("id", id="int", a="varchar(10)", b="enum('x','y')")}
 
 
 def read(log: Log) -> list[Version]:
@@ -314,7 +322,7 @@ def test_a_json_change_that_does_not_fit_leaves_the_document_unknown() -> None:
     ],
 )
 def test_a_modified_column_is_kept_if_its_text_stays_the_same(old: str, new: str, is_kept: bool) -> None:
-    before = Columns.of_types({"id": "int", "a": old}, ("a",))
+    before = columns("a", id="int", a=old)
     found = alteration([tuple(actions_of(f"alter table t modify a {new} after id", "d"))], before)
     assert found.keeps_keys is is_kept
 
