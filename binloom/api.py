@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 from binloom.answers import lacks
@@ -322,9 +321,7 @@ class Undo:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -3,7 +3,6 @@
 import tempfile
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from binloom.answers.answer import NoteList
@@ -85,9 +84,7 @@ class OpenedLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for one in (self, *self.beside):
             one._log = None
             one._folder.cleanup()

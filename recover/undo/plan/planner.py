@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Final, Literal, Self
 
 from ingest.errors import UsageError
@@ -174,9 +173,7 @@ class Planner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._clear()
         self._folder.cleanup()
 

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import EXIT_SOURCE, BinloomError
@@ -72,9 +71,7 @@ class PlanningProcesses:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     def findings(self, batches: "Iterable[tuple[int, pa.RecordBatch]]") -> Iterator[Findings]:
