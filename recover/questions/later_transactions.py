@@ -66,8 +66,4 @@ def later_query(selection: Selection, limit: int) -> "exp.Query":
     limit
         At most this number of rows.
     """
-    import sqlglot
-    from sqlglot import exp
-
-    query = sqlglot.parse_one(_QUERY.format(limit=limit), read="spark", into=exp.Select)
-    return query.with_("selected", as_=selection.query())
+    return selection.among_selected(_QUERY.format(limit=limit))

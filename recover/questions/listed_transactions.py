@@ -81,7 +81,7 @@ def list_query(selection: Selection, sort: Sort, limit: int, offset: int) -> "ex
     others = replace(selection.filters, sources=(), files=())
     terms = {"order": _ORDERS[sort], "limit": limit, "offset": offset}
     if others != Filters():
-        return _query(_LIST.format(changes="changes", found=_FOUND, **terms), selection)
+        return selection.among_selected(_LIST.format(changes="changes", found=_FOUND, **terms))
     # All changes of these transactions are selected: there is no need to count them.
     query = _parsed(_LIST.format(changes="row_events", found="where row_events > 0", **terms))
     return query.where(place_condition(selection.filters))
@@ -99,10 +99,6 @@ def tables_query(selection: Selection, transactions: Sequence[str]) -> "exp.Quer
 def statements_query(transactions: Sequence[str]) -> "exp.Query":
     """Return the query of the logged statements of some transactions: the first one without its literals, and more."""
     return _parsed(_STATEMENTS).where(place_condition(Filters(transactions=tuple(transactions))))
-
-
-def _query(text: str, selection: Selection) -> "exp.Query":
-    return _parsed(text).with_("selected", as_=selection.query())
 
 
 def _parsed(text: str) -> "exp.Select":

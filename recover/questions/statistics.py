@@ -139,21 +139,11 @@ def transactions_query(selection: "Selection", top: int, least: Least) -> "exp.Q
     thresholds = {"row_events": least.rows, "bytes_in_file": least.bytes, "seconds": least.seconds}
     given = [f"{name} >= {value}" for name, value in thresholds.items() if value is not None]
     wanted = " or ".join(given) if given else f"rank_by_rows <= {top} or rank_by_seconds <= {top}"
-    return _query(_TRANSACTIONS.format(wanted=wanted, seconds=SECONDS, is_plausible=_IS_PLAUSIBLE), selection)
+    return selection.among_selected(_TRANSACTIONS.format(wanted=wanted, seconds=SECONDS, is_plausible=_IS_PLAUSIBLE))
 
 
 def tables_query(selection: "Selection", unit: Unit) -> "exp.Query":
     """Return the query of sums by table, or by hour and table."""
     is_hourly = unit is Unit.HOUR
     order = "event_hour, source_id, schema_name, table_name" if is_hourly else "changes desc, schema_name, table_name"
-    return _query(_TABLES.format(hour="event_hour," if is_hourly else "", order=order), selection)
-
-
-def _query(text: str, selection: "Selection") -> "exp.Query":
-    import sqlglot
-    from sqlglot import exp
-
-    query = sqlglot.parse_one(text, read="spark")
-    if not isinstance(query, exp.Query):
-        raise TypeError(text)
-    return query.with_("selected", as_=selection.query())
+    return selection.among_selected(_TABLES.format(hour="event_hour," if is_hourly else "", order=order))

@@ -157,12 +157,6 @@ def summary(selection: Selection, by: By, limit: int | None = None, offset: int 
     offset
         Number of rows before the first one.
     """
-    import sqlglot
-    from sqlglot import exp
-
-    query = sqlglot.parse_one(_QUERIES[by], read="spark")
-    if not isinstance(query, exp.Query):
-        raise TypeError(by)
-    query = query.with_("selected", as_=selection.query())
+    query = selection.among_selected(_QUERIES[by])
     query = query.limit(limit) if limit is not None else query
     return query.offset(offset) if offset else query

@@ -35,19 +35,9 @@ def step_of(first: datetime, last: datetime, most: int) -> timedelta:
 
 def timeline_query(selection: Selection, step: timedelta) -> "exp.Query":
     """Return the query of the selected changes by step and table; steps are counted from the Unix epoch."""
-    return _query(_QUERY.format(length=int(step.total_seconds()) * 1_000_000), selection)
+    return selection.among_selected(_QUERY.format(length=int(step.total_seconds()) * 1_000_000))
 
 
 def span_query(selection: Selection) -> "exp.Query":
     """Return the query of the time of the first and the last selected change, and of their number."""
-    return _query(_SPAN, selection)
-
-
-def _query(text: str, selection: Selection) -> "exp.Query":
-    import sqlglot
-    from sqlglot import exp
-
-    query = sqlglot.parse_one(text, read="spark")
-    if not isinstance(query, exp.Query):
-        raise TypeError(text)
-    return query.with_("selected", as_=selection.query())
+    return selection.among_selected(_SPAN)

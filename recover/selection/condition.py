@@ -82,6 +82,13 @@ class Selection:
         """Return the same query in DuckDB's dialect."""
         return self.query(*columns).sql("duckdb")
 
+    def among_selected(self, text: str) -> "exp.Select":
+        """Return a query in Spark's SQL in which the table `selected` has the selected changes."""
+        import sqlglot
+        from sqlglot import exp
+
+        return sqlglot.parse_one(text, read="spark", into=exp.Select).with_("selected", as_=self.query())
+
 
 def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     """Return what filters select.
