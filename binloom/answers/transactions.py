@@ -61,17 +61,12 @@ def transactions_of(log: Log, filters: Filters, top: int = 10, least: Least | No
     UsageError
         A name, place or time does not exist, or all rows are in quarantine.
     """
-    least = least or Least()
-    return _answer(log, filters, Unit.TRANSACTION, top, least, known_fields(Transaction))
+    selection, least = log.select(filters), least or Least()
+    query = transactions_query(selection, top, least)
+    return asked(log, selection, query, known_fields(Transaction), explains_nothing=least == Least())
 
 
 def table_sums_of(log: Log, filters: Filters, unit: Unit) -> Answer[dict[str, Any]]:
     """Return sums of the selected changes by table, or by hour and table."""
-    return _answer(log, filters, unit, 0, Least(), dict)
-
-
-def _answer(log: Log, filters: Filters, unit: Unit, top: int, least: Least, as_row: Any) -> Answer[Any]:
     selection = log.select(filters)
-    is_listed = unit is Unit.TRANSACTION
-    query = transactions_query(selection, top, least) if is_listed else tables_query(selection, unit)
-    return asked(log, selection, query, as_row, explains_nothing=not is_listed or least == Least())
+    return asked(log, selection, tables_query(selection, unit), dict, explains_nothing=True)

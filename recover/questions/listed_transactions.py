@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from recover.questions.statistics import SECONDS
+from recover.questions.statistics import SECONDS, joined_with_selected
 from recover.questions.summaries import application_in
 from recover.selection.condition import STATEMENT_KINDS, Selection, place_condition
 from recover.selection.filters import Filters
@@ -32,33 +32,17 @@ _ORDERS: Final = {
     Sort.SECONDS: f"coalesce(seconds, -1) desc, {_PLACE}",
     Sort.BYTES: f"bytes_in_file desc, {_PLACE}",
 }
-# In Spark's SQL. `found` are the places of transactions with the number of their selected changes.
+# In Spark's SQL.
 _LIST: Final = f"""
     select
         transaction_id, source_id, binlog_file, start_pos, gtid, thread_id, started_at, committed_at, outcome,
         {SECONDS} as seconds,
         end_pos - start_pos as bytes_in_file,
-        row_events, inserts, updates, deletes, {{changes}} as selected_changes
+        row_events, inserts, updates, deletes, {{changes}}
     from binloom.transactions
     {{found}}
     order by {{order}}
     limit {{limit}} offset {{offset}}"""
-_FOUND: Final = """
-    inner join (
-        select
-            source_id as selected_source_id,
-            epoch as selected_epoch,
-            binlog_file as selected_binlog_file,
-            transaction_pos,
-            count(*) as changes
-        from selected
-        group by source_id, epoch, binlog_file, transaction_pos
-    ) as found
-        on
-            source_id = selected_source_id
-            and epoch = selected_epoch
-            and binlog_file = selected_binlog_file
-            and start_pos = transaction_pos"""
 _TABLES: Final = """
     select concat_ws('/', source_id, epoch, binlog_file, transaction_pos) as transaction_id,
         schema_name, table_name, count(*) as changes
@@ -81,9 +65,9 @@ def list_query(selection: Selection, sort: Sort, limit: int, offset: int) -> "ex
     others = replace(selection.filters, sources=(), files=())
     terms = {"order": _ORDERS[sort], "limit": limit, "offset": offset}
     if others != Filters():
-        return selection.among_selected(_LIST.format(changes="changes", found=_FOUND, **terms))
+        return selection.among_selected(_LIST.format(changes="selected_changes", found=joined_with_selected(), **terms))
     # All changes of these transactions are selected: there is no need to count them.
-    query = _parsed(_LIST.format(changes="row_events", found="where row_events > 0", **terms))
+    query = _parsed(_LIST.format(changes="row_events as selected_changes", found="where row_events > 0", **terms))
     return query.where(place_condition(selection.filters))
 
 

@@ -39,8 +39,30 @@ _IS_PLAUSIBLE: Final = (
 SECONDS: Final = f"case when {_IS_PLAUSIBLE} then (unix_micros(committed_at) - unix_micros(started_at)) / 1000000 end"
 """Expression on `binloom.transactions`: how long a transaction lasted; NULL if its session has set its own time."""
 
+
+def joined_with_selected(*sums: str) -> str:
+    """Return the join of `binloom.transactions` with the number of their selected changes, and sums of these."""
+    more = "".join(f", {one}" for one in sums)
+    return f"""
+        inner join (
+            select
+                source_id as selected_source_id,
+                epoch as selected_epoch,
+                binlog_file as selected_binlog_file,
+                transaction_pos,
+                count(*) as selected_changes{more}
+            from selected
+            group by source_id, epoch, binlog_file, transaction_pos
+        ) as found
+            on
+                source_id = selected_source_id
+                and epoch = selected_epoch
+                and binlog_file = selected_binlog_file
+                and start_pos = transaction_pos"""
+
+
 # In Spark's SQL; `selected` are the row changes that the filters select. A transaction counts with all of its rows.
-_TRANSACTIONS: Final = """
+_TRANSACTIONS: Final = f"""
     select
         transaction_id, gtid, thread_id, started_at, committed_at, outcome, seconds, is_plausible, bytes_in_file,
         row_events, inserts, updates, deletes, selected_changes, tables, rank_by_rows, rank_by_seconds
@@ -58,28 +80,13 @@ _TRANSACTIONS: Final = """
                 transaction_id, gtid, thread_id, started_at, committed_at, outcome, source_id, epoch, file_sequence,
                 start_pos, row_events, inserts, updates, deletes, selected_changes, tables,
                 end_pos - start_pos as bytes_in_file,
-                case when committed_at is not null then {is_plausible} end as is_plausible,
-                {seconds} as seconds
+                case when committed_at is not null then {_IS_PLAUSIBLE} end as is_plausible,
+                {SECONDS} as seconds
             from binloom.transactions
-            inner join (
-                select
-                    source_id as selected_source_id,
-                    epoch as selected_epoch,
-                    binlog_file as selected_binlog_file,
-                    transaction_pos,
-                    count(*) as selected_changes,
-                    array_sort(collect_set(concat(schema_name, '.', table_name))) as tables
-                from selected
-                group by source_id, epoch, binlog_file, transaction_pos
-            ) as found
-                on
-                    source_id = selected_source_id
-                    and epoch = selected_epoch
-                    and binlog_file = selected_binlog_file
-                    and start_pos = transaction_pos
+            {joined_with_selected("array_sort(collect_set(concat(schema_name, '.', table_name))) as tables")}
         ) as measured
     ) as ranked
-    where {wanted}
+    where {{wanted}}
     order by rank_by_rows, source_id, epoch, file_sequence, start_pos"""
 
 _TABLES: Final = """
@@ -139,7 +146,7 @@ def transactions_query(selection: "Selection", top: int, least: Least) -> "exp.Q
     thresholds = {"row_events": least.rows, "bytes_in_file": least.bytes, "seconds": least.seconds}
     given = [f"{name} >= {value}" for name, value in thresholds.items() if value is not None]
     wanted = " or ".join(given) if given else f"rank_by_rows <= {top} or rank_by_seconds <= {top}"
-    return selection.among_selected(_TRANSACTIONS.format(wanted=wanted, seconds=SECONDS, is_plausible=_IS_PLAUSIBLE))
+    return selection.among_selected(_TRANSACTIONS.format(wanted=wanted))
 
 
 def tables_query(selection: "Selection", unit: Unit) -> "exp.Query":
