@@ -372,6 +372,9 @@ def undo(
         Mode.of(skip_conflicts=skip_conflicts, with_dependents=with_dependents, force=force),
         None if columns is None else frozenset(separated(_listed(columns))),
         by_transaction,
+        rows_only,
+        with_cascades,
+        json_as_text,
     )
     filters, told = _filters(selecting), NoteList()
     inputs, against = _inputs(selecting), _address(against)
@@ -379,20 +382,10 @@ def undo(
         inputs = replace(inputs, given=GivenDefinitions(server=against))
     with ExitStack() as opening:
         spill = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="binloom-undo-")))
-        parts = parts_of(filters, options, inputs.given, against, with_cascades=with_cascades)
+        parts = parts_of(filters, options, inputs.given, against)
         log = open_full_log(inputs, filters.sources, parts=parts, spill=spill, tell=told)
         server = None if against is None else opening.enter_context(LiveServer(against))
-        planned = opening.enter_context(
-            planned_undo(
-                log,
-                filters,
-                options,
-                rows_only=rows_only,
-                server=server,
-                with_cascades=with_cascades,
-                json_as_text=json_as_text,
-            )
-        )
+        planned = opening.enter_context(planned_undo(log, filters, options, server=server))
         return Undo(planned, told, opening.pop_all())
 
 

@@ -30,7 +30,7 @@ from binloom.server_options import with_server
 from ingest.errors import UsageError
 from recover.questions.statistics import Unit
 from recover.questions.top import Step
-from recover.selection.filters import By, Filters
+from recover.selection.filters import By, Filters, separated
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -385,19 +385,21 @@ def incident(
     and executes nothing.
     """
     from binloom.answers.given_definitions import GivenDefinitions
-    from binloom.answers.incident import UndoChoices, parts_of_incident
+    from binloom.answers.incident import parts_of_incident
     from binloom.commands.incident import undo_command, write_report
     from binloom.commands.open_log import problems_first, spilling_log
+    from recover.undo.options import Mode, UndoOptions
 
     if output is None:
         raise UsageError("A report is a file.", hint="Give --output incident.html.")
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
     files = [*(from_files or ()), *(more_files or ())]
-    choices = UndoChoices(skip_conflicts, rows_only, with_cascades)
-    command = undo_command(filters, files, given, choices)
-    parts = parts_of_incident(filters, choices)
+    mode = Mode.of(skip_conflicts=skip_conflicts)
+    options = UndoOptions(mode=mode, rows_only=rows_only, with_cascades=with_cascades)
+    command = undo_command(filters, files, given, options)
+    parts = parts_of_incident(filters, options)
     with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log, problems_first(log):
-        raise typer.Exit(write_report(log, filters, title, rows, output, command, choices))
+        raise typer.Exit(write_report(log, filters, title, rows, output, command, options))
 
 
 AGAINST = "Compare each row with this server; refuse rows that differ."
@@ -434,16 +436,23 @@ def undo(
     from binloom.answers.given_definitions import GivenDefinitions
     from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
-    from binloom.commands.undo import print_script, report_selection, undo_options
-    from recover.undo.options import Direction
+    from binloom.commands.undo import print_script, report_selection
+    from recover.undo.options import Direction, Mode, UndoOptions
 
     report_selection(filters, Direction.UNDO)
-    options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
+    options = UndoOptions(
+        Direction.UNDO,
+        Mode.of(skip_conflicts=skip_conflicts, with_dependents=with_dependents, force=force),
+        None if columns is None else frozenset(separated([columns])),
+        by_transaction,
+        rows_only,
+        with_cascades,
+        json_as_text,
+    )
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
-    how: dict[str, Any] = {"against": against, "with_cascades": with_cascades, "json_as_text": json_as_text}
+    parts = parts_of(filters, options, given, against)
     with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
-        raise typer.Exit(print_script(log, filters, options, rows_only, end_with, output, **how))
+        raise typer.Exit(print_script(log, filters, options, end_with, output, against=against))
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
@@ -472,13 +481,18 @@ def redo(
     from binloom.answers.given_definitions import GivenDefinitions
     from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
-    from binloom.commands.undo import print_script, report_selection, undo_options
-    from recover.undo.options import Direction
+    from binloom.commands.undo import print_script, report_selection
+    from recover.undo.options import Direction, Mode, UndoOptions
 
     report_selection(filters, Direction.REDO)
-    options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)
+    options = UndoOptions(
+        Direction.REDO,
+        Mode.of(skip_conflicts=skip_conflicts),
+        rows_only=rows_only,
+        with_cascades=with_cascades,
+        json_as_text=json_as_text,
+    )
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
-    how: dict[str, Any] = {"against": against, "with_cascades": with_cascades, "json_as_text": json_as_text}
+    parts = parts_of(filters, options, given, against)
     with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
-        raise typer.Exit(print_script(log, filters, options, rows_only, end_with, output, **how))
+        raise typer.Exit(print_script(log, filters, options, end_with, output, against=against))

@@ -17,23 +17,11 @@ from recover.selection.filters import Filters
 from recover.sources.files.more_rows import Rest
 from recover.sources.log import Log, Parts
 from recover.timeline.logged_statements import statements_of
-from recover.undo.options import Mode, UndoOptions
+from recover.undo.options import UndoOptions
 from recover.undo.select.parts import rest_of_undo
 
 _REMOVALS_SHOWN: Final = 5
 _LISTED: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class UndoChoices:
-    """How the undo of a report meets what is in its way; the names are those of the options of `binloom undo`."""
-
-    skip_conflicts: bool = False
-    rows_only: bool = False
-    with_cascades: bool = False
-
-
-NO_CHOICES: Final = UndoChoices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +115,18 @@ class Incident:
         return lacking(self.notes)
 
 
-def parts_of_incident(filters: Filters, choices: UndoChoices) -> Parts:
+def parts_of_incident(filters: Filters, options: UndoOptions) -> Parts:
     """Return the parts of indexed files that a report about selected changes reads."""
 
     def rest(log: Log) -> list[Rest]:
-        more = rest_of_undo(filters, log, with_cascades=choices.with_cascades)
+        more = rest_of_undo(filters, options, log)
         # Without an undo, all rows are read, and tell why.
         return more if more == [Rest()] else [*more, *rest_of_timeline(log, filters)]
 
     return Parts(filters, rest)
 
 
-def incident_of(log: Log, filters: Filters, rows: int, choices: UndoChoices) -> Incident:
+def incident_of(log: Log, filters: Filters, rows: int, options: UndoOptions) -> Incident:
     """Return what is known about selected changes.
 
     Parameters
@@ -147,6 +135,8 @@ def incident_of(log: Log, filters: Filters, rows: int, choices: UndoChoices) -> 
         It has all row changes and the marts of `table_log`.
     rows
         Number of rows that are shown.
+    options
+        Those of the undo in the report.
 
     Raises
     ------
@@ -156,13 +146,7 @@ def incident_of(log: Log, filters: Filters, rows: int, choices: UndoChoices) -> 
     found = changes_of(log, filters, rows + 1).first(rows)
     changes = [*found]
     timeline = timeline_of(log, filters)
-    undo = shown_undo(
-        log,
-        filters,
-        UndoOptions(mode=Mode.of(skip_conflicts=choices.skip_conflicts)),
-        rows_only=choices.rows_only,
-        with_cascades=choices.with_cascades,
-    )
+    undo = shown_undo(log, filters, options)
     return Incident(
         timeline,
         transactions_listed(log, filters, Sort.TIME, _LISTED).transactions,

@@ -72,20 +72,10 @@ class ShownUndo:
         return list(zip(self.groups, self.left, strict=False))
 
 
-def shown_undo(
-    log: Log,
-    filters: Filters,
-    options: UndoOptions,
-    *,
-    rows_only: bool = False,
-    with_cascades: bool = False,
-    json_as_text: bool = False,
-) -> ShownUndo:
+def shown_undo(log: Log, filters: Filters, options: UndoOptions) -> ShownUndo:
     """Return what an undo would do; one that is refused is no error. The rest is as for `planned_undo`."""
     try:
-        with planned_undo(
-            log, filters, options, rows_only=rows_only, with_cascades=with_cascades, json_as_text=json_as_text
-        ) as planned:
+        with planned_undo(log, filters, options) as planned:
             return _shown(planned)
     except UsageError as error:
         refusal = Note(f"{error.message} {error.hint or ''}".strip(), Kind.REFUSED)

@@ -81,8 +81,6 @@ def parts_of(
     options: UndoOptions,
     given: GivenDefinitions = NOTHING_GIVEN,
     against: "ServerAddress | None" = None,
-    *,
-    with_cascades: bool = False,
 ) -> Parts | None:
     """Return the parts of indexed files that an undo of a selection reads; None: all of them.
 
@@ -95,39 +93,23 @@ def parts_of(
     """
     if against is not None and given.server != against:
         return None
-    return parts_of_undo(filters, options, with_cascades=with_cascades)
+    return parts_of_undo(filters, options)
 
 
 @contextmanager
 def planned_undo(
-    log: Log,
-    filters: Filters,
-    options: UndoOptions,
-    *,
-    rows_only: bool = False,
-    server: LiveServer | None = None,
-    with_cascades: bool = False,
-    json_as_text: bool = False,
+    log: Log, filters: Filters, options: UndoOptions, *, server: LiveServer | None = None
 ) -> Iterator[PlannedUndo]:
     """Give the undo of what filters select; parameters and errors are those of `planned`."""
-    of_whole = {"--with-cascades": with_cascades, "--with-dependents": options.mode is Mode.DEPENDENTS}
+    of_whole = {"--with-cascades": options.with_cascades, "--with-dependents": options.mode is Mode.DEPENDENTS}
     for option, is_given in of_whole.items():
-        if rows_only and is_given:
+        if options.rows_only and is_given:
             raise UsageError(f"{option} needs whole transactions.", hint="Leave out --rows-only.")
     # A selection by keys asks the index of a home, so it is made once more only for this note.
     heard = NoteList(reused_ids(log, log.select(filters)) if filters.threads else ())
-    with planned(
-        log,
-        filters,
-        options,
-        rows_only=rows_only,
-        server=server,
-        with_cascades=with_cascades,
-        json_as_text=json_as_text,
-        tell=heard,
-    ) as (planner, plan, heading):
+    with planned(log, filters, options, server=server, tell=heard) as (planner, plan, heading):
         left = tuple(_on_left_rows(plan))
-        report = (*_report(plan, heading, left), *_on_other_tables(plan, filters, rows_only))
+        report = (*_report(plan, heading, left), *_on_other_tables(plan, filters))
         yield PlannedUndo(planner, plan, heading, (*heard, *lacks.damage(log), *report), left)
 
 
@@ -268,11 +250,11 @@ def _later(plan: Plan) -> str:
     return "later transactions" if plan.selected.is_whole else "later changes"
 
 
-def _on_other_tables(plan: Plan, filters: Filters, rows_only: bool) -> Iterator[Note]:
+def _on_other_tables(plan: Plan, filters: Filters) -> Iterator[Note]:
     """Yield why rows of tables are left out that the filters do not name."""
     tables = {group.first.table.name for group in plan.left.groups if group.treatment is Treatment.LEFT}
     others = sorted(".".join(name) for name in tables if not is_filtered_table(filters, *name))
-    if others and not rows_only:
+    if others and not plan.options.rows_only:
         yield Note(
             f"{', '.join(others)} changed in the same transactions, which are taken back as a whole."
             " --rows-only takes back only the selected row changes.",

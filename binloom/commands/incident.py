@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from binloom.answers.given_definitions import GivenDefinitions
-from binloom.answers.incident import NO_CHOICES, UndoChoices, incident_of
+from binloom.answers.incident import incident_of
 from binloom.commands.open_log import report_problems
 from binloom.commands.output import human_bytes, say, write_script
 from binloom.filter_options import option_of
@@ -18,13 +18,14 @@ from ingest.words import counted
 from recover.notes import Kind
 from recover.selection.filters import Filters, in_words, texts_of
 from recover.sources.log import Log
+from recover.undo.options import NO_OPTIONS, Mode, UndoOptions
 
 SHOWN_ROWS: Final = 200
 """Number of changed rows that a report shows, unless told another."""
 
 
 def undo_command(
-    filters: Filters, files: Sequence[Path], given: GivenDefinitions, choices: UndoChoices = NO_CHOICES
+    filters: Filters, files: Sequence[Path], given: GivenDefinitions, options: UndoOptions = NO_OPTIONS
 ) -> list[str]:
     """Return the words of the command that prints the undo of the same selection."""
     words = ["binloom", "undo"]
@@ -38,7 +39,12 @@ def undo_command(
         words += ["--files", *map(str, files)]
     places = (("--snapshot-dir", given.folder), ("--ddl", given.ddl), ("--against", given.server))
     words += [word for option, place in places if place is not None for word in (option, str(place))]
-    words += [f"--{one.name.replace('_', '-')}" for one in fields(choices) if getattr(choices, one.name)]
+    switches = {
+        f"--{options.mode.value}": options.mode is not Mode.REFUSE,
+        "--rows-only": options.rows_only,
+        "--with-cascades": options.with_cascades,
+    }
+    words += [switch for switch, is_given in switches.items() if is_given]
     return [*words, "--output", "undo.sql"]
 
 
@@ -49,7 +55,7 @@ def write_report(
     rows: int,
     output: Path,
     undo: Sequence[str],
-    choices: UndoChoices = NO_CHOICES,
+    options: UndoOptions = NO_OPTIONS,
     tell: Callable[[str], None] = say,
 ) -> int:
     """Write the report; return the exit code.
@@ -64,14 +70,14 @@ def write_report(
         Number of changed rows that are shown.
     undo
         Words of the command that prints the undo.
-    choices
-        How the undo meets what is in its way.
+    options
+        Those of the undo in the report.
     tell
         Is told what the report lacks, and that it is there.
     """
     from binloom.pages.incident import report
 
-    found = incident_of(log, filters, rows, choices)
+    found = incident_of(log, filters, rows, options)
     if not found.timeline.changes:
         reasons = " ".join(map(str, found.notes))
         raise UsageError("No row change is selected, so there is no report.", hint=reasons)

@@ -12,29 +12,15 @@ from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from ingest.words import counted
 from recover.notes import Kind
-from recover.selection.filters import Filters, separated
+from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.options import Direction, UndoOptions
 from recover.undo.plan.planner import Plan
 from recover.undo.print.script import Ending
 from recover.undo.prove.against import LiveServer
 
 if TYPE_CHECKING:
     from ingest.sources.servers.address import ServerAddress
-
-
-def undo_options(
-    direction: Direction,
-    skip_conflicts: bool,
-    with_dependents: bool,
-    force: bool,
-    columns: str | None,
-    by_transaction: bool,
-) -> UndoOptions:
-    """Return what the options ask for."""
-    mode = Mode.of(skip_conflicts=skip_conflicts, with_dependents=with_dependents, force=force)
-    names_of_columns = None if columns is None else frozenset(separated([columns]))
-    return UndoOptions(direction, mode, names_of_columns, by_transaction)
 
 
 def report_selection(filters: Filters, direction: Direction) -> None:
@@ -47,13 +33,10 @@ def print_script(
     log: Log,
     filters: Filters,
     options: UndoOptions,
-    rows_only: bool = False,
     end_with: str = "commit",
     output: Path | None = None,
     tell: Callable[[str], None] = say,
     against: "ServerAddress | None" = None,
-    with_cascades: bool = False,
-    json_as_text: bool = False,
 ) -> int:
     """Print a script, or write it to a file; `tell` gets its report, or why there is none.
 
@@ -63,10 +46,6 @@ def print_script(
         It has the marts of `table_log`.
     against
         Compare each row with this server; what differs is not printed.
-    with_cascades
-        Add the rows that cascading foreign keys changed without a trace in the log.
-    json_as_text
-        Take a text in a document for a text if the log does not tell that it is a date, a time or bytes.
 
     Returns
     -------
@@ -82,17 +61,7 @@ def print_script(
         if against is not None:
             address = replace(against, warn=lambda sentence: tell(f"warning: {sentence}"))
             server = opened.enter_context(LiveServer(address))
-        found = opened.enter_context(
-            planned_undo(
-                log,
-                filters,
-                options,
-                rows_only=rows_only,
-                server=server,
-                with_cascades=with_cascades,
-                json_as_text=json_as_text,
-            )
-        )
+        found = opened.enter_context(planned_undo(log, filters, options, server=server))
         if found.is_possible:
             write_script(found.lines(ending), output)
         # Only now is the script there.

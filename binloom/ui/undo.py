@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from binloom.answers.shown_undo import shown_undo
 from binloom.answers.undo import PlannedUndo, planned_undo
@@ -34,7 +34,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
     filters = words.filters()
     options = _options(words)
     is_selective = filters.is_selective
-    found = shown_undo(log, filters, options, **_switches(words)) if is_selective else None
+    found = shown_undo(log, filters, options) if is_selective else None
     return show(
         "undo.html",
         words=words,
@@ -70,7 +70,7 @@ def _written(log: Log, words: Words, opened: OpenedLog, lines: Callable[[Planned
     _assert_selective(filters)
     path = new_file(opened.folder)
     try:
-        with planned_undo(log, filters, _options(words), **_switches(words)) as planned:
+        with planned_undo(log, filters, _options(words)) as planned:
             write_lines(path, (f"{line}\n" for line in lines(planned)))
     except BaseException:
         path.unlink(missing_ok=True)
@@ -92,12 +92,8 @@ def _options(words: Words) -> UndoOptions:
         raise UsageError(f"Conflicts cannot be met with {given!r}.", hint=f"Give {modes}.") from None
     columns = words.one("columns")
     names = None if columns is None else frozenset(separated([columns]))
-    return UndoOptions(Direction.UNDO, mode, names, words.has("by-transaction"))
-
-
-def _switches(words: Words) -> dict[str, Any]:
-    names = (_ROWS_ONLY, *_SWITCHES)
-    return {name.replace("-", "_"): words.has(name) for name in names if name != "by-transaction"}
+    switches = {name.replace("-", "_"): words.has(name) for name in (_ROWS_ONLY, *_SWITCHES)}
+    return UndoOptions(Direction.UNDO, mode, names, **switches)
 
 
 VIEW = View((*FILTERS, *_OPTIONS), _page)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 from ingest.errors import UsageError
 
@@ -57,14 +57,26 @@ class UndoOptions:
         The only columns that are set; None for all.
     by_transaction
         Whether each change is taken back by a statement of its own, in the exact reverse of commit order.
+    rows_only
+        Whether only the selected row changes are taken back, not their whole transactions.
+    with_cascades
+        Whether rows are added that cascading foreign keys changed without a trace in the log.
+    json_as_text
+        Whether a text in a document is a text if the log does not tell that it is a date, a time or bytes.
     """
 
     direction: Direction = Direction.UNDO
     mode: Mode = Mode.REFUSE
     columns: frozenset[str] | None = None
     by_transaction: bool = False
+    rows_only: bool = False
+    with_cascades: bool = False
+    json_as_text: bool = False
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether whole changes are taken back, each row by one statement."""
-        return self == UndoOptions(mode=self.mode)
+        return self.direction is Direction.UNDO and self.columns is None and not self.by_transaction
+
+
+NO_OPTIONS: Final = UndoOptions()

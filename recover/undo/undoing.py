@@ -18,7 +18,7 @@ from recover.timeline.events import Effect, Place
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.masked_columns import masked_tables
 from recover.timeline.table_log import events_of
-from recover.undo.options import Mode, UndoOptions
+from recover.undo.options import UndoOptions
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Heading
 from recover.undo.prove.against import LiveServer
@@ -63,10 +63,7 @@ def planned(
     filters: Filters,
     options: UndoOptions,
     *,
-    rows_only: bool = False,
     server: LiveServer | None = None,
-    with_cascades: bool = False,
-    json_as_text: bool = False,
     tell: Callable[[str], None] = ignored,
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
     """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
@@ -75,10 +72,6 @@ def planned(
     ----------
     server
         Compare the rows of the plan with this server.
-    with_cascades
-        Add the rows that cascading foreign keys changed without a trace in the log.
-    json_as_text
-        Take a text in a document for a text if the log does not tell that it is a date, a time or bytes.
     tell
         Gets the notes on conditions, for rows whose column has another type.
 
@@ -93,11 +86,9 @@ def planned(
             tell(note)
         condition = selection.condition.sql("duckdb")
         if log.copies is not None:
-            condition = copy_selected(
-                log.copies, selection, with_dependents=options.mode is Mode.DEPENDENTS, with_cascades=with_cascades
-            )
+            condition = copy_selected(log.copies, selection, options)
         try:
-            selected = select(connection, condition, rows_only=rows_only)
+            selected = select(connection, condition, rows_only=options.rows_only)
         except EmptySelectionError:
             raise _why_nothing(log, selection) from None
         _assert_columns(connection)
@@ -107,13 +98,13 @@ def planned(
         names = {*selected.tables}
         altered, selected = carry(log, selected, definitions)
         definitions = altered.defined(definitions)
-        definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
+        definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=options.json_as_text)
         _assert_known(options, selected, definitions)
         assert_read(log, selected.tables, definitions)
         first = first_place(connection, selected)
         former = former_keys(log, selected.source_id, first, {*definitions.tables, *selected.tables})
         missing: dict[TableName, int] = {}
-        if with_cascades:
+        if options.with_cascades:
             _assert_present(connection, selected, former)
             missing = _add_cascades(connection, selected, definitions, first)
             selected = select(connection, condition)
@@ -143,13 +134,13 @@ def planned(
             plan.drops_values = bool(altered.dropped)
             keys = (*definitions.foreign_keys, *former)
             if not (log.logs_cascades if on_server is None else on_server.logs_cascades):
-                plan.warnings += warnings(connection, plan.selected, keys, options.direction, with_cascades)
+                plan.warnings += warnings(connection, plan.selected, keys, options)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)
             plan.warnings += trigger_warnings(connection, plan.selected, server)
             plan.warnings += never_landed(log, plan.selected)
             plan.warnings += statements_within(connection, selected.source_id, filters)
-            if with_cascades:
+            if options.with_cascades:
                 plan.synthesized = synthesized(connection, plan.selected)
             for name, count in missing.items():
                 plan.warnings.append(

@@ -7,6 +7,7 @@ from recover.selection.condition import Selection
 from recover.sources.cluster.copies import Copies
 from recover.sources.home.landed_marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
+from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import TableName, with_neighbours
@@ -14,7 +15,7 @@ from recover.undo.tables.table import TableName, with_neighbours
 _TRANSACTION: Final = ("source_id", "epoch", "file_sequence", "transaction_pos")
 
 
-def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool, with_cascades: bool) -> str:
+def copy_selected(copies: Copies, selection: Selection, options: UndoOptions) -> str:
     """Copy all changes of the tables that an undo of a selection reads; return the condition of the selected ones.
 
     Parameters
@@ -23,10 +24,6 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         It has `table_versions`.
     selection
         Asked on the cluster, which has the statements and all tables.
-    with_dependents
-        Later transactions may be selected too: copy their tables as well.
-    with_cascades
-        Copy the tables that cascading foreign keys connect with these, too.
     """
     from sqlglot import exp
 
@@ -36,10 +33,11 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         (source_id,) = sources[0]
         tables = _tables_of(copies, selection)
         definitions = Definitions.of_cluster(source_id, copies.cluster)
-        if with_cascades:
+        if options.with_cascades:
             tables |= {name for key in cascading_keys(definitions, tables) for name in (key.table, key.parent)}
         groups = [*_children(definitions)]
-        if with_dependents:
+        if options.mode is Mode.DEPENDENTS:
+            # Later transactions are taken back, too.
             groups += _tables_of_transactions(copies, source_id)
         found = with_neighbours(_closure(tables, groups), definitions.foreign_keys)
         copy_changes(copies, source_id, sorted(found))

@@ -13,7 +13,7 @@ from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of, events_since, shows_all_rows
-from recover.undo.options import Direction
+from recover.undo.options import Direction, UndoOptions
 from recover.undo.select.altered import Altered
 from recover.undo.select.cascade_rules import UNLESS_LOGGED, Changed, rows_of_cascade
 from recover.undo.select.selected import Selected, first_place, first_selected, is_selected
@@ -83,11 +83,7 @@ def _other_labels(selected: Selected, definitions: Definitions) -> Iterator[str]
 
 
 def warnings(
-    connection: "DuckDBPyConnection",
-    selected: Selected,
-    keys: Sequence[ForeignKey],
-    direction: Direction,
-    cascades: bool,
+    connection: "DuckDBPyConnection", selected: Selected, keys: Sequence[ForeignKey], options: UndoOptions
 ) -> Iterator[str]:
     """Yield what a script does not contain, each with its explanation and without the last full stop.
 
@@ -95,20 +91,18 @@ def warnings(
     ----------
     keys
         All foreign keys, also those that were dropped since.
-    cascades
-        Whether the rows are added that foreign keys changed, as far as the log shows them.
     """
     found = Changed.by_selection(connection, selected).through(keys)
     if not found:
         return
     first = first_place(connection, selected)
     for key, rules in found.items():
-        if cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
+        if options.with_cascades and _shows_all_rows(connection, LoggedTable(selected.source_id, *key.table), first):
             continue
         which = UNLESS_LOGGED
-        if cascades:
+        if options.with_cascades:
             which = ", and that the log had not shown before: `binloom restore` gives these from a dump"
-        elif direction is Direction.UNDO:
+        elif options.direction is Direction.UNDO:
             which += ": --with-cascades adds those that the log has shown before"
         yield f"{rows_of_cascade(key, rules)}{which}"
 

@@ -15,12 +15,12 @@ from recover.undo.tables.definitions import Definitions, history_of
 from recover.undo.tables.table import ForeignKey, TableName, with_neighbours
 
 
-def parts_of_undo(filters: Filters, options: UndoOptions, *, with_cascades: bool = False) -> Parts | None:
+def parts_of_undo(filters: Filters, options: UndoOptions) -> Parts | None:
     """Return the parts that an undo of a selection reads; None: all of them."""
     if options.mode is Mode.DEPENDENTS:
         # Later transactions, which are taken back too, may have changed any table.
         return None
-    return Parts(filters, partial(rest_of_undo, filters, with_cascades=with_cascades))
+    return Parts(filters, partial(rest_of_undo, filters, options))
 
 
 def assert_read(log: Log, tables: Iterable[TableName], definitions: Definitions) -> None:
@@ -41,7 +41,7 @@ def assert_read(log: Log, tables: Iterable[TableName], definitions: Definitions)
         )
 
 
-def rest_of_undo(filters: Filters, log: Log, *, with_cascades: bool = False) -> list[Rest]:
+def rest_of_undo(filters: Filters, options: UndoOptions, log: Log) -> list[Rest]:
     """Return the rows that an undo of a selection needs besides the selected ones.
 
     Parameters
@@ -67,7 +67,7 @@ def rest_of_undo(filters: Filters, log: Log, *, with_cascades: bool = False) -> 
     renames = renames_of(history_of(log, source_id).evidence())
     keys = _keys(definitions)
     names = _with_other_names(names, renames)
-    if with_cascades:
+    if options.with_cascades:
         cascading = cascading_keys(replace(definitions, foreign_keys=keys), names)
         names |= {name for key in cascading for name in (key.table, key.parent)}
     return [Rest(frozenset(map(_text, _with_other_names(with_neighbours(names, keys), renames))))]

@@ -243,7 +243,7 @@ def test_rows_of_a_cascade_are_those_that_a_server_would_log(
     filters = Filters.of(sources=[source], tables=["shop.orders"], types=["DELETE"])
 
     def statements(log: Log, with_cascades: bool) -> list[str]:
-        with planned(log, filters, UndoOptions(), with_cascades=with_cascades) as (planner, plan, _):
+        with planned(log, filters, UndoOptions(with_cascades=with_cascades)) as (planner, plan, _):
             assert plan.is_printable and plan.synthesized == (
                 {("shop.order_items", "DELETE"): 10} if with_cascades else {}
             )

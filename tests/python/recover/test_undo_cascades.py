@@ -256,7 +256,7 @@ def plan_of(log: Path, condition: str, *, with_cascades: bool = False) -> Plan:
     """Return the plan for the transactions of a condition of `played`, as a command makes it."""
     first, end = map(int, re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition))
     filters = Filters.of(files=[log.name], from_pos=first, to_pos=end)
-    with planned(Log.of_whole_files([log]), filters, UndoOptions(), with_cascades=with_cascades) as (_, plan, _):
+    with planned(Log.of_whole_files([log]), filters, UndoOptions(with_cascades=with_cascades)) as (_, plan, _):
         return plan
 
 
@@ -416,7 +416,7 @@ def test_rows_that_are_copied_from_a_cluster_give_the_same_cascade(monkeypatch: 
 
     def statements(log: Log) -> list[str]:
         filters = Filters.of(tables=["shop.orders"], types=["DELETE"])
-        with planned(log, filters, UndoOptions(), with_cascades=True) as (planner, plan, _):
+        with planned(log, filters, UndoOptions(with_cascades=True)) as (planner, plan, _):
             assert plan.synthesized == {("shop.order_items", "DELETE"): 10}
             return [text for texts in planner.statements(plan) for text in texts]
 

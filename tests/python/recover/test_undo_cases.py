@@ -535,7 +535,7 @@ def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, row
     """Return why `binloom undo --files` refuses a selection; empty if it prints SQL."""
     snapshot = read_snapshot_dir(server.snapshot_dir(folder))
     files = Log.of_whole_files([log], snapshot=snapshot)
-    with planned(files, damage, UndoOptions(), rows_only=rows_only) as (_, plan, _):
+    with planned(files, damage, UndoOptions(rows_only=rows_only)) as (_, plan, _):
         assert plan.is_printable == (not plan.problems)
         return plan.problems
 
@@ -669,12 +669,12 @@ def test_a_transaction_that_was_rolled_back_is_left_out_and_named(
     for rows_only in (False, True):
         files = Log.of_whole_files([log], snapshot=snapshot)
         damaged = Filters.of(tables=["undo_xa.t"], types=["UPDATE", "DELETE"])
-        with planned(files, damaged, UndoOptions(), rows_only=rows_only) as (planner, plan, heading):
+        with planned(files, damaged, UndoOptions(rows_only=rows_only)) as (planner, plan, heading):
             assert plan.counts == {("undo_xa.t", "INSERT"): 1}
             (name_of_xa,) = plan.selected.rolled_back
             assert f"-- left out, because they were rolled back: {name_of_xa}" in script(planner, plan, heading)
         files = Log.of_whole_files([log], snapshot=snapshot)
-        only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), UndoOptions(), rows_only=rows_only)
+        only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), UndoOptions(rows_only=rows_only))
         with pytest.raises(SelectionError, match=f"rolled back, so it changed nothing: {name_of_xa}"), only:
             pass
 

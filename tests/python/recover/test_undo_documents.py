@@ -13,7 +13,7 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
-from recover.undo.options import Direction, UndoOptions
+from recover.undo.options import NO_OPTIONS, Direction, UndoOptions
 from recover.undo.plan.planner import Plan
 from recover.undo.print.inserts import inserts_of
 from recover.undo.print.script import script
@@ -107,10 +107,8 @@ def _binary_documents(file: Path) -> list[tuple[int, str]]:
     ]
 
 
-def _scripted(
-    log: Log, filters: Filters, options: UndoOptions | None = None, *, json_as_text: bool = False
-) -> tuple[Plan, str]:
-    with planned(log, filters, options or UndoOptions(), json_as_text=json_as_text) as (planner, plan, heading):
+def _scripted(log: Log, filters: Filters, options: UndoOptions = NO_OPTIONS) -> tuple[Plan, str]:
+    with planned(log, filters, options) as (planner, plan, heading):
         text = "\n".join(script(planner, plan, heading, "commit")) + "\n" if plan.is_printable else ""
     return plan, text
 
@@ -177,7 +175,7 @@ def test_partial_updates_have_the_types_of_the_document_before(mysql_server: Ser
     plan, _ = _scripted(Log.of_whole_files([file]), Filters(types=("UPDATE",)), UndoOptions(Direction.REDO))
     assert "--files" in plan.refusals[0].reason and "--json-as-text" in plan.refusals[0].reason
     _, text = _scripted(
-        Log.of_whole_files([file]), Filters(types=("UPDATE",)), UndoOptions(Direction.REDO), json_as_text=True
+        Log.of_whole_files([file]), Filters(types=("UPDATE",)), UndoOptions(Direction.REDO, json_as_text=True)
     )
     assert run(mysql_server, text).returncode == 0
 
@@ -197,7 +195,7 @@ def test_a_log_without_types_refuses_what_a_text_does_not_tell(mysql_server: Ser
     assert not text and [(one.key, one.column) for one in plan.refusals] == [("0", "")]
     assert "nothing tells whether '2024-01-02' at $.\"day\" is a text or a DATE" in plan.refusals[0].reason
     for found, as_text in ((landed, True), (log, False)):
-        _, text = _scripted(found, Filters(types=("DELETE",)), json_as_text=as_text)
+        _, text = _scripted(found, Filters(types=("DELETE",)), UndoOptions(json_as_text=as_text))
         assert len(statements_of(text)) == 2 and "JSON_SET" not in text
 
 

@@ -161,7 +161,7 @@ def test_a_cascade_changed_rows_that_only_a_baseline_shows(mariadb_server: Serve
     if has_baseline:
         add_baseline(log.connection, SOURCE, SCHEMA, snapshot, baseline)
     filters = Filters.of(tables=[f"{SCHEMA}.p"])
-    with log.connection, planned(log, filters, UndoOptions(), with_cascades=True) as (planner, plan, heading):
+    with log.connection, planned(log, filters, UndoOptions(with_cascades=True)) as (planner, plan, heading):
         assert plan.is_printable, (plan.problems, plan.refusals, plan.conflicts)
         text = "\n".join(script(planner, plan, heading))
     hidden = [one for one in plan.warnings if "and that the log had not shown before" in one]
