@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ingest.ddl.actions import INACTIVE_RULES
 from recover.restore.dumped_log import DumpedLog
 from recover.restore.refusal import RestoreRefusedError
-from recover.sources.engine import literal, quoted, registered
+from recover.sources.engine import has_rows, literal, quoted, registered
 from recover.sources.files.file_log import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.cascades import EQUAL_LETTERS
@@ -108,7 +108,7 @@ def lost_keys(source: DumpedLog, table: Table, keys: Iterable[ForeignKey], momen
         _assert_shown(source, key, moment)
         for above in _above(key, known):
             _assert_shown(source, above, moment)
-            if _has_rows(connection, _lost(above, moment, ())):
+            if has_rows(connection, f"({_lost(above, moment, ())})"):
                 raise RestoreRefusedError(
                     f"Rows of {'.'.join(above.parent)} were deleted, or got another key. Foreign keys may then have"
                     f" changed rows of {'.'.join(above.table)} and of {table.text}, {_NOT_LOGGED}.",
@@ -117,7 +117,7 @@ def lost_keys(source: DumpedLog, table: Table, keys: Iterable[ForeignKey], momen
         undecided = [place for place, name in enumerate(key.columns) if _is_undecided(table.by_name.get(name))]
         lost = quoted(f"values lost by {key.name} of {table.text}")
         connection.execute(f"create or replace table {lost} as {_lost(key, moment, undecided)}").fetchall()
-        if not _has_rows(connection, f"select 1 from {lost}"):
+        if not has_rows(connection, lost):
             continue
         if not {*key.columns} <= {*table.stored_names}:
             raise RestoreRefusedError(
@@ -172,16 +172,12 @@ def _assert_shown(source: DumpedLog, key: ForeignKey, moment: Moment) -> None:
             f" {event}.",
             hint=_SCRATCH,
         )
-    if _has_rows(source.log.connection, f"select 1 from ({_changes(key, moment)}) where {_lacks(key)}"):
+    if has_rows(source.log.connection, f"({_changes(key, moment)}) where {_lacks(key)}"):
         raise RestoreRefusedError(
             f"{unseen}: the log lacks {', '.join(key.parent_columns)} of rows of {parent} that were deleted, or got"
             " another key.",
             hint=f"{_SCRATCH} With binlog_row_image=FULL, later logs have these columns.",
         )
-
-
-def _has_rows(connection: "DuckDBPyConnection", query: str) -> bool:
-    return bool(connection.execute(f"select 1 from ({query}) limit 1").fetchall())
 
 
 def _changes(key: ForeignKey, moment: Moment) -> str:

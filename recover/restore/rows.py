@@ -17,7 +17,7 @@ from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
 from recover.restore.linked import keep_documents, last_images, note_plain_keys
 from recover.restore.refusal import RestoreRefusedError
-from recover.sources.engine import insert_row, literal, quoted, registered
+from recover.sources.engine import has_rows, insert_row, literal, quoted, registered
 from recover.sources.files.file_log import SOURCE
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect
@@ -114,7 +114,7 @@ class RestoredTable:
         size = len(dumped.column_names)
         names = dumped.column_names
         places = {name: names.index(name) for name in self.columns if name in names}
-        has_changes = self._follows_all or _has_rows(self.source.log.connection, self._changed)
+        has_changes = self._follows_all or has_rows(self.source.log.connection, self._changed)
         first = 0
         for rows in self.source.dump.rows(dumped):
             unchanged = rows
@@ -181,11 +181,11 @@ class RestoredTable:
     def _follows_all(self) -> bool:
         """Whether each row must be followed: a statement may have changed it, or no key tells which rows changed."""
         has_key = self._dumped is not None and self._dumped.primary_key_ordinals is not None
-        return self._is_altered or (not has_key and _has_rows(self.source.log.connection, self._changed))
+        return self._is_altered or (not has_key and has_rows(self.source.log.connection, self._changed))
 
     def _followed(self) -> "Iterator[pa.Table]":
         connection = self.source.log.connection
-        if not (self._follows_all or _has_rows(connection, self._changed)):
+        if not (self._follows_all or has_rows(connection, self._changed)):
             return
         linked = None
         if not self._follows_all and self._dumped is not None:
@@ -340,7 +340,7 @@ def restored_table(
             f"The dump does not have the exact values of the primary key of {table.text}.", hint=_OTHER_WAY
         )
     has_generated = any(column.is_generated for column in table.columns)
-    if not table.primary_key and (rounded or has_generated) and _has_rows(connection, changed):
+    if not table.primary_key and (rounded or has_generated) and has_rows(connection, changed):
         raise RestoreRefusedError(
             f"{table.text} has no primary key, and changed since the dump. Its rows cannot be told apart, because the"
             " dump lacks the exact values of generated columns, FLOAT and DOUBLE(M,D).",
@@ -385,11 +385,6 @@ def _joined(parts: Iterable[str]) -> str:
     """Return the expression of a row's key from those of its parts, as the log has it; NULL without a primary key."""
     escaped = [f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts]
     return " || '|' || ".join(escaped) if escaped else "null"
-
-
-def _has_rows(connection: Any, table: str) -> bool:
-    found = connection.execute(f"select 1 from {table} limit 1").fetchall()
-    return bool(found)
 
 
 def described(table: RestoredTable) -> str:

@@ -134,6 +134,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def has_rows(connection: "DuckDBPyConnection", source: str) -> bool:
+    """Return whether there are rows in a table, or in a query in parentheses; a condition may follow."""
+    return bool(connection.execute(f"select 1 from {source} limit 1").fetchall())
+
+
 def escaped(path: str) -> str:
     """Return a path as a pattern that matches only this path: special characters are escaped."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
