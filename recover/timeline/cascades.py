@@ -16,16 +16,8 @@ from ingest.ddl.letter_case import lowered
 from recover.sources.engine import literal
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Effect, Image, Place, Table, TableEvent
-from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import (
-    Rows,
-    changes_of,
-    columns_of,
-    events_of,
-    events_since,
-    has_moved_keys,
-    shows_all_rows,
-)
+from recover.timeline.rows import Version
+from recover.timeline.table_log import columns_of, events_of, events_since, shows_all_rows, versions_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -195,10 +187,7 @@ class CascadeFinder:
         if not shows_all_rows(events):
             # Rows that the log does not show may be gone, too.
             return True
-        rows = Rows(beginning=baseline)
-        is_together = has_moved_keys(connection, table, events, known, rows)
-        changes = changes_of(connection, table, until, rows, in_one_group=is_together)
-        found = versions(changes, events, known)
+        found = versions_of(connection, table, events, known, baseline, until)
         return any(marked.doubts for marked in cascades.mark(replace(one, doubts=()) for one in found))
 
     def _refers_to_itself(self, name: tuple[str, str]) -> bool:

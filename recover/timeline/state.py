@@ -12,8 +12,8 @@ from recover.timeline.cascades import NO_CASCADES, Cascades
 from recover.timeline.columns import Columns
 from recover.timeline.engines import SERVER_START
 from recover.timeline.events import Effect, Image, Place, Table, TableEvent
-from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
+from recover.timeline.rows import Version
+from recover.timeline.table_log import columns_of, events_of, events_since, versions_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -92,13 +92,10 @@ class State:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
         until, place = self.read_until, self.moment.place
         events = self.events(until)
-        rows = Rows(beginning=self.baseline)
-        is_together = has_moved_keys(self._connection, self.table, events, self._versions, rows)
-        changes = changes_of(self._connection, self.table, until, rows, in_one_group=is_together)
-        found = self._cascades.mark(versions(changes, events, self._versions))
+        versions = versions_of(self._connection, self.table, events, self._versions, self.baseline, until)
         # A server logs each refill of a sequence as one more row; the sequence has one.
         is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None
-        for version in found:
+        for version in self._cascades.mark(versions):
             if version.defect is not None and version.place is not None and version.place < place:
                 self.chain_breaks += 1
             if version.row is not None and version.is_at(place):

@@ -20,6 +20,7 @@ from recover.timeline.components import components
 from recover.timeline.engines import starts_of, turns_of
 from recover.timeline.events import Change, Effect, JsonChange, Place, Table, TableEvent
 from recover.timeline.obscuring import obscuring
+from recover.timeline.rows import Version, versions
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -281,6 +282,24 @@ def has_moved_keys(
     if moves_keys(events, columns.values(), with_zeros=False):
         return True
     return moves_keys(events, columns.values()) and _has_zeros(connection, table, rows)
+
+
+def versions_of(
+    connection: "DuckDBPyConnection",
+    table: Table,
+    events: Sequence[TableEvent],
+    columns: Mapping[str, Columns],
+    baseline: Baseline | None,
+    until: Place | None,
+) -> Iterator[Version]:
+    """Return the versions of all rows of a table up to a place, from a baseline on if there is one.
+
+    `events` are those of `events_since`.
+    """
+    rows = Rows(beginning=baseline)
+    is_together = has_moved_keys(connection, table, events, columns, rows)
+    changes = changes_of(connection, table, until, rows, in_one_group=is_together)
+    return versions(changes, events, columns)
 
 
 def _has_zeros(connection: "DuckDBPyConnection", table: Table, rows: Rows) -> bool:
