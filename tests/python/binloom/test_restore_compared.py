@@ -235,7 +235,7 @@ def test_what_cannot_be_compared_is_refused(server: Server, tmp_path: Path) -> N
     moment = position(server)
     again = ["--as-of", moment, *whole]
     server.execute("alter table kept.a modify v varchar(30), add w int", "rename table kept.child to kept.moved")
-    refused(["kept.a", *again], output, "another table on the server at .*: only one of them has w")
+    refused(["kept.a", *again], output, "another definition on the server at .*: only one of them has w")
     refused(["kept.child", *again], output, "has no table kept.child")
     server.execute("alter table kept.a drop w")
     refused(["kept.a", *again], output, r"column v was varchar\(20\) and is varchar\(30\)")
