@@ -44,6 +44,6 @@ def test_a_command_on_the_samples_prints_what_is_shown(
 def test_the_picture_shows_the_incident_and_loads_nothing() -> None:
     drawn = demo_picture.picture(demo_picture.RECORDED.read_text())
     text = " ".join(one.strip() for one in ElementTree.fromstring(drawn).itertext())
-    assert all(one in text for one in ("53 in 1 table", "packed", "cancelled", "An undo of these", "52", "proved"))
+    assert all(one in text for one in ("53 in 1 table", "packed", "cancelled", "takes these", "52", "proved"))
     # GitHub shows a picture without what it would load.
     assert "http" not in re.sub(r"http://www\.w3\.org/(2000/svg|1999/xhtml)", "", drawn)

@@ -85,7 +85,7 @@ def test_the_index_of_the_files_is_passed_over(tmp_path: Path, words: tuple[str,
     # Both are empty where a server never wrote a binlog.
     for content in ("./binlog.000001\n", ""):
         index.write_text(content)
-        assert_sentence(binloom_here(*words, index, home=tmp_path / "home"), 2, "Give the binlog files beside it")
+        assert_sentence(binloom_here(*words, index, home=tmp_path / "home"), 2, "the binlog files in the same folder")
 
 
 def test_a_binlog_may_have_the_name_of_an_index(tmp_path: Path) -> None:
