@@ -27,8 +27,12 @@ DDL = {"ingest.ddl", "ingest.ddl.digests", "ingest.ddl.dml"}
 BYTES = WORDS | BINLOG | DDL | {"ingest.masking"} | SOURCES
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
+# Rows of files, of a home and of a cluster; each is asked through DuckDB or through SQL.
+LOGS = {f"recover.sources.{one}" for one in ("engine", "files", "home", "cluster")} | {"recover.sources"}
+ROWS = {"recover", "recover.index", "recover.selection", "recover.timeline"} | LOGS
 UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select", "prove", "plan", "print")}
-RECOVER = {"recover", "recover.restore", "recover.undo"} | UNDO
+RECOVER = {"recover.questions", "recover.restore", "recover.retention", "recover.sources.activity", "recover.undo"}
+RECOVER |= ROWS | UNDO
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.ahead": set(),
@@ -59,16 +63,27 @@ MAY_IMPORT = {
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
-    "recover": LANDED,
-    "recover.restore": LANDED | {"recover"} | UNDO,
-    "recover.undo": LANDED | {"recover"} | UNDO,
+    "recover": set(),
+    "recover.selection": LANDED | {"recover"},
+    "recover.index": LANDED | {"recover.selection"} | LOGS - {"recover.sources", "recover.sources.cluster"},
+    "recover.sources.engine": LANDED,
+    "recover.sources.home": LANDED | {"recover", "recover.selection", "recover.sources", "recover.sources.engine"},
+    "recover.sources.files": LANDED | ROWS - {"recover.timeline", "recover.sources.home", "recover.sources.cluster"},
+    "recover.sources.cluster": LANDED | ROWS - {"recover.index", "recover.timeline", "recover.sources.files"},
+    "recover.sources": LANDED | ROWS - {"recover.timeline"},
+    "recover.sources.activity": LANDED | ROWS | {"recover.questions"},
+    "recover.questions": LANDED | ROWS - {"recover.index", "recover.timeline", "recover.sources.files"},
+    "recover.timeline": LANDED | ROWS - {"recover.index"},
+    "recover.retention": LANDED | ROWS,
+    "recover.restore": LANDED | ROWS | UNDO | {"recover.undo"},
+    "recover.undo": LANDED | ROWS | UNDO,
     "recover.undo.options": {"ingest.errors"},
-    "recover.undo.tables": LANDED | {"recover"},
-    "recover.undo.rows": LANDED | {"recover", "recover.undo.tables"},
-    "recover.undo.select": LANDED | {"recover", "recover.undo.options", "recover.undo.tables", "recover.undo.rows"},
-    "recover.undo.prove": LANDED | {"recover"} | UNDO - {"recover.undo.plan", "recover.undo.print"},
-    "recover.undo.plan": LANDED | {"recover"} | UNDO - {"recover.undo.print"},
-    "recover.undo.print": LANDED | {"recover"} | UNDO,
+    "recover.undo.tables": LANDED | ROWS,
+    "recover.undo.rows": LANDED | ROWS | {"recover.undo.tables"},
+    "recover.undo.select": LANDED | ROWS | {"recover.undo.options", "recover.undo.tables", "recover.undo.rows"},
+    "recover.undo.prove": LANDED | ROWS | UNDO - {"recover.undo.plan", "recover.undo.print"},
+    "recover.undo.plan": LANDED | ROWS | UNDO - {"recover.undo.print"},
+    "recover.undo.print": LANDED | ROWS | UNDO,
     "binloom": INGEST | {"binloom.api"},
     "binloom.api": INGEST | RECOVER | {"binloom.answers", "binloom.commands", "binloom.pages"},
     "binloom.site": INGEST | RECOVER | {"binloom.pages"},
