@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.examples import program, refreshed, workflow
 
 
@@ -12,6 +14,7 @@ def test_the_workflow_is_one_of_github() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_ends_the_run_of_dagster(tmp_path: Path) -> None:
     done = refreshed(tmp_path, tmp_path / "home", "shop", tmp_path / "nowhere")
     assert done.returncode != 0

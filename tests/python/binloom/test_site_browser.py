@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
     from selenium.webdriver.remote.webelement import WebElement
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TAB, ESCAPE = "\ue004", "\ue00c"
 MOST_TABS = 60

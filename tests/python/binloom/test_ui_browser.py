@@ -57,6 +57,7 @@ def follow(driver: "Chrome", text: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_browser_shows_each_page_without_a_complaint(tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as driver:
         with served(sample_inputs()) as (address, entrance):
