@@ -1,27 +1,22 @@
 """The commands that investigate and recover. They are part of the same command line as those of `binloom.cli`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from binloom.commands.output import Format, ReportFormat, RestoreFormat, StateFormat
 from binloom.commands.running import end_with_the_pipe
+from binloom.file_options import with_files
 from binloom.filter_options import with_filters, with_some_filters
 from binloom.options import (
-    SCHEMA_FROM,
     CommandWithKey,
-    Ddl,
     FileOrAddress,
     FormatOption,
     FromDump,
-    FromFiles,
     HistoryAsOf,
-    IndexDir,
-    MoreFiles,
     OneSource,
     OutputFile,
-    SnapshotDir,
     StateAsOf,
     TableName,
     not_empty,
@@ -32,41 +27,38 @@ from recover.questions.statistics import Unit
 from recover.questions.top import Step
 from recover.selection.filters import By, Filters, separated
 
+if TYPE_CHECKING:
+    from binloom.answers.opening import Inputs
+
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(short_help="Print the row changes that filters select.")
 @with_filters
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def query(
     filters: Filters,
     by: Annotated[By, typer.Option("--by", help="Print each change, or sums.", case_sensitive=False)] = By.CHANGE,
     limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="Print at most N rows.")] = None,
     format: FormatOption = Format.TEXT,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Print the row changes that fit all filters, in commit order. Changes nothing. Needs no Java.
 
     Without --files, the answer is from all that has landed.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.query import print_changes
 
     end_with_the_pipe()
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_log(filters, from_files, more_files, given, index_dir, counts_all_rows=by is By.TRANSACTION)
+    log = open_log(filters, inputs, counts_all_rows=by is By.TRANSACTION)
     with problems_first(log):
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
 
 @commands.command(short_help="Print one row through time.", cls=CommandWithKey)
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def history(
     table: TableName,
     key: Annotated[
@@ -75,12 +67,8 @@ def history(
     source: OneSource = None,
     as_of: HistoryAsOf = None,
     format: FormatOption = Format.TEXT,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Print every version of a row: when, by which transaction, and which values. Needs no Java.
 
@@ -88,20 +76,18 @@ def history(
     The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
     the log nor a baseline contains the key.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.history import print_history
     from binloom.commands.open_log import open_full_log, problems_first
 
     end_with_the_pipe()
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
     sources = [source] if source is not None else []
-    log = open_full_log(sources, from_files, more_files, given, table=table, index_dir=index_dir)
+    log = open_full_log(sources, inputs, table=table)
     with problems_first(log):
         raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
 
 @commands.command(short_help="Print the rows of a table at a moment.")
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def state(
     table: TableName,
     source: OneSource = None,
@@ -110,27 +96,21 @@ def state(
         StateFormat, typer.Option("--format", help="Format of the rows.", case_sensitive=False)
     ] = StateFormat.CSV,
     output: OutputFile = None,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Print the rows of a table as they were at a moment. Needs no Java.
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_full_log, problems_first
     from binloom.commands.state import print_state
 
     end_with_the_pipe()
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
     sources = [source] if source is not None else []
-    log = open_full_log(sources, from_files, more_files, given, table=table, index_dir=index_dir)
+    log = open_full_log(sources, inputs, table=table)
     with problems_first(log):
         raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
@@ -226,7 +206,7 @@ def _position(text: str) -> tuple[str, int]:
 
 @commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")
 @with_filters
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def transactions(
     filters: Filters,
     by: Annotated[
@@ -246,26 +226,20 @@ def transactions(
         float | None, typer.Option(min=0, metavar="S", help="Print all transactions that lasted at least S seconds.")
     ] = None,
     format: FormatOption = Format.TEXT,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Print the transactions with the most rows and the longest ones, among those with a selected change.
 
     A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
     Java.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.transactions import print_transactions
     from recover.questions.statistics import Least
 
     end_with_the_pipe()
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_log(filters, from_files, more_files, given, index_dir, counts_all_rows=by is Unit.TRANSACTION)
+    log = open_log(filters, inputs, counts_all_rows=by is Unit.TRANSACTION)
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))
@@ -273,7 +247,7 @@ def transactions(
 
 @commands.command(short_help="Print what changed most, and when.")
 @with_some_filters("sources", "schemas", "tables", "since", "until")
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def top(
     filters: Filters,
     by: Annotated[Step, typer.Option("--by", help="Step of the timeline.", case_sensitive=False)] = Step.MINUTE,
@@ -288,35 +262,27 @@ def top(
     format: Annotated[
         ReportFormat, typer.Option("--format", help="How the answer is printed.", case_sensitive=False)
     ] = ReportFormat.TEXT,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Print which tables, transactions, connections and rows changed most, and when. Needs no Java and no build.
 
     Rows are counted and not kept. Without --files, the answer is about all that has landed. With --every and beside
     `binloom follow`, it is about a live server. The answer tells what it lacks.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
-    from binloom.commands.open_log import assert_files
     from binloom.commands.top import Wanted, print_top_of_files, print_top_of_home
     from binloom.commands.units import seconds
     from ingest.warehouse.home import binloom_home
 
     end_with_the_pipe()
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
     wanted = Wanted(filters, by, limit)
     pause = None if every is None else seconds(every, "--every")
-    if from_files:
+    if inputs.files:
         if pause is not None:
             raise UsageError(
                 "--every is about what lands, and files do not change.", hint="Give --files or --every, not both."
             )
-        raise typer.Exit(print_top_of_files([*from_files, *(more_files or ())], wanted, given, format, index_dir))
-    assert_files(more_files, given, index_dir)
+        raise typer.Exit(print_top_of_files(inputs, wanted, format))
     raise typer.Exit(print_top_of_home(binloom_home(), wanted, pause, format))
 
 
@@ -361,7 +327,7 @@ EndWith = Annotated[
 
 @commands.command(short_help="Write what filters select as one file for a post-mortem.")
 @with_filters
-@with_server("--schema-from", help=SCHEMA_FROM)
+@with_files()
 def incident(
     filters: Filters,
     output: OutputFile = None,
@@ -372,19 +338,14 @@ def incident(
     skip_conflicts: SkipConflicts = False,
     rows_only: RowsOnly = False,
     with_cascades: WithCascades = False,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Write a report of the selected changes: timeline, transactions, rows, undo, and what is not known.
 
     The report is one HTML file that loads nothing and can be sent by mail. It contains values of rows. Needs no Java,
     and executes nothing.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.answers.incident import parts_of_incident
     from binloom.commands.incident import undo_command, write_report
     from binloom.commands.open_log import problems_first, spilling_log
@@ -392,13 +353,11 @@ def incident(
 
     if output is None:
         raise UsageError("A report is a file.", hint="Give --output incident.html.")
-    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    files = [*(from_files or ()), *(more_files or ())]
     mode = Mode.of(skip_conflicts=skip_conflicts)
     options = UndoOptions(mode=mode, rows_only=rows_only, with_cascades=with_cascades)
-    command = undo_command(filters, files, given, options)
+    command = undo_command(filters, inputs, options)
     parts = parts_of_incident(filters, options)
-    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log, problems_first(log):
+    with spilling_log(filters.sources, inputs, parts) as log, problems_first(log):
         raise typer.Exit(write_report(log, filters, title, rows, output, command, options))
 
 
@@ -408,6 +367,7 @@ AGAINST = "Compare each row with this server; refuse rows that differ."
 @commands.command(short_help="Print SQL that takes back what filters select.")
 @with_filters
 @with_server("--against", help=AGAINST)
+@with_files(has_server=False)
 def undo(
     filters: Filters,
     skip_conflicts: SkipConflicts = False,
@@ -420,11 +380,8 @@ def undo(
     json_as_text: JsonAsText = False,
     end_with: EndWith = "commit",
     output: OutputFile = None,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
+    *,
+    inputs: "Inputs",
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
@@ -433,7 +390,6 @@ def undo(
     --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
     refused.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection
@@ -449,15 +405,17 @@ def undo(
         with_cascades,
         json_as_text,
     )
-    given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    parts = parts_of(filters, options, given, against)
-    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
+    if inputs.files and not filters.sources:
+        inputs = inputs.or_of_server(against)
+    parts = parts_of(filters, options, inputs.given, against)
+    with spilling_log(filters.sources, inputs, parts) as log:
         raise typer.Exit(print_script(log, filters, options, end_with, output, against=against))
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
 @with_filters
 @with_server("--against", help=AGAINST)
+@with_files(has_server=False)
 def redo(
     filters: Filters,
     skip_conflicts: SkipConflicts = False,
@@ -466,11 +424,8 @@ def redo(
     json_as_text: JsonAsText = False,
     end_with: EndWith = "commit",
     output: OutputFile = None,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    index_dir: IndexDir = None,
+    *,
+    inputs: "Inputs",
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
@@ -478,7 +433,6 @@ def redo(
     Use it on a server that does not have these changes: after an undo, or after a restore. Without a filter,
     all transactions of the log are selected.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection
@@ -492,7 +446,8 @@ def redo(
         with_cascades=with_cascades,
         json_as_text=json_as_text,
     )
-    given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    parts = parts_of(filters, options, given, against)
-    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
+    if inputs.files and not filters.sources:
+        inputs = inputs.or_of_server(against)
+    parts = parts_of(filters, options, inputs.given, against)
+    with spilling_log(filters.sources, inputs, parts) as log:
         raise typer.Exit(print_script(log, filters, options, end_with, output, against=against))

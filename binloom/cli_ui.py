@@ -1,17 +1,20 @@
 """The command that serves pages. It is part of the same command line as those of `binloom.cli`."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from binloom.options import SCHEMA_FROM, Ddl, FromFiles, MoreFiles, OneSource, SnapshotDir, not_empty
-from binloom.server_options import with_server
+from binloom.file_options import with_files
+from binloom.options import OneSource, not_empty
+
+if TYPE_CHECKING:
+    from binloom.answers.opening import Inputs
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(short_help="Look at the log in a browser.")
-@with_server("--schema-from", help=SCHEMA_FROM, has_port=False)
+@with_files(uses_index=False, has_port=False)
 def ui(
     source: OneSource = None,
     host: Annotated[
@@ -22,11 +25,8 @@ def ui(
         typer.Option("--port", min=1, max=65535, metavar="N", help="Listen on this port; default: any free port."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    from_files: FromFiles = None,
-    more_files: MoreFiles = None,
-    snapshot_dir: SnapshotDir = None,
-    ddl: Ddl = None,
-    schema_from: Any = None,
+    *,
+    inputs: "Inputs",
 ) -> None:
     """Show changes over time, transactions, rows, tables and undos as pages. Changes nothing. Needs no Java.
 
@@ -34,9 +34,6 @@ def ui(
     machine can reach them, unless --host says otherwise. Without --files, they show what has landed. Needs the extra
     `ui`.
     """
-    from binloom.answers.given_definitions import GivenDefinitions
-    from binloom.commands.open_log import inputs_of
     from binloom.commands.ui import serve_pages
 
-    inputs = inputs_of(from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
     raise typer.Exit(serve_pages(inputs, [source] if source is not None else [], host, page_port or 0, not no_browser))

@@ -41,10 +41,9 @@ class GivenDefinitions:
     server: "ServerAddress | None" = None
     is_told_if_used: bool = False
 
-    @classmethod
-    def or_of_server(cls, folder: Path | None, ddl: Path | None, server: "ServerAddress | None") -> Self:
+    def or_of_server(self, server: "ServerAddress | None") -> Self:
         """Return what is given, or a server that is given for another reason, too."""
-        return cls(folder, ddl, server if folder is None and ddl is None else None, is_told_if_used=True)
+        return self if self.options else replace(self, server=server, is_told_if_used=True)
 
     @property
     def options(self) -> list[str]:

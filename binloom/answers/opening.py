@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, Self, TypedDict
 
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.named_files import binlogs
@@ -25,6 +25,7 @@ from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
+    from ingest.sources.servers.address import ServerAddress
     from ingest.sources.snapshots.snapshot import SchemaSnapshot
 
 Tell = Callable[[str], None]
@@ -65,6 +66,10 @@ class Inputs:
     def folder(self) -> Path:
         """The home."""
         return self.home or binloom_home()
+
+    def or_of_server(self, server: "ServerAddress | None") -> Self:
+        """Return the same, and the server for definitions if nothing else gives them."""
+        return replace(self, given=self.given.or_of_server(server))
 
 
 class Origin(TypedDict):

@@ -277,7 +277,8 @@ def _suggest(transaction: dict[str, Any], home: Path) -> None:
 
 def _take_back(transaction: dict[str, Any], home: Path) -> None:
     """Write the SQL that takes a transaction back and a report of it; print the commands and what they tell."""
-    from binloom.answers.opening import NOTHING_GIVEN
+    from binloom.answers.opening import Inputs
+    from binloom.commands.build_record import has_built_everything
     from binloom.commands.incident import SHOWN_ROWS, undo_command, write_report
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script
@@ -288,20 +289,21 @@ def _take_back(transaction: dict[str, Any], home: Path) -> None:
     script = home / f"undo-{source}.sql"
     print_line(f"  $ binloom undo --source {source} --transaction {place} --output {script}")
     filters = Filters.of(sources=[source], transactions=[place])
-    with spilling_log([source]) as log:
+    inputs = Inputs(has_built_everything=has_built_everything)
+    with spilling_log([source], inputs) as log:
         print_script(log, filters, UndoOptions(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
     statement = next(line for line in script.read_text().splitlines() if line.startswith("UPDATE"))
     print_line(f"    {statement}")
     report = home / f"incident-{source}.html"
     print_line(f"  $ binloom incident --source {source} --transaction {place} --output {report}")
-    with spilling_log([source]) as log:
+    with spilling_log([source], inputs) as log:
         write_report(
             log,
             filters,
             None,
             SHOWN_ROWS,
             report,
-            undo_command(filters, [], NOTHING_GIVEN),
+            undo_command(filters, inputs),
             tell=lambda sentence: print_line(f"    {sentence}"),
         )
 

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.incident import incident_of
+from binloom.answers.opening import Inputs
 from binloom.commands.open_log import report_problems
 from binloom.commands.output import human_bytes, say, write_script
 from binloom.filter_options import option_of
@@ -24,9 +24,7 @@ SHOWN_ROWS: Final = 200
 """Number of changed rows that a report shows, unless told another."""
 
 
-def undo_command(
-    filters: Filters, files: Sequence[Path], given: GivenDefinitions, options: UndoOptions = NO_OPTIONS
-) -> list[str]:
+def undo_command(filters: Filters, inputs: Inputs, options: UndoOptions = NO_OPTIONS) -> list[str]:
     """Return the words of the command that prints the undo of the same selection."""
     words = ["binloom", "undo"]
     for one in fields(filters):
@@ -35,8 +33,9 @@ def undo_command(
             words += [option_of(one.name), f"{value:%Y-%m-%d %H:%M:%S.%f}"]
         elif value is not None:
             words += [word for text in texts_of(value) for word in (option_of(one.name), text)]
-    if files:
-        words += ["--files", *map(str, files)]
+    if inputs.files:
+        words += ["--files", *map(str, inputs.files)]
+    given = inputs.given
     places = (("--snapshot-dir", given.folder), ("--ddl", given.ddl), ("--against", given.server))
     words += [word for option, place in places if place is not None for word in (option, str(place))]
     switches = {

@@ -31,7 +31,7 @@ from recover.selection.filters import Filters
 from recover.sources.cluster.thrift import is_cluster_target
 
 if TYPE_CHECKING:
-    from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.opening import Inputs
     from recover.questions.activity import Activity
 
 _PLOT_WIDTH: Final = 72
@@ -68,20 +68,17 @@ class Wanted:
                 raise unknown_table(pattern, known)
 
 
-def print_top_of_files(
-    files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat, index_dir: Path | None
-) -> int:
+def print_top_of_files(inputs: "Inputs", wanted: Wanted, format: ReportFormat) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
     from binloom.answers.lacks import gap_notes, gaps_of_scans, without_end
     from binloom.answers.named_files import binlogs
-    from binloom.answers.opening import Inputs, origin
-    from recover.index.opened import Index
+    from binloom.answers.opening import origin
     from recover.sources.activity.of_files import count_files
 
-    named = binlogs(files, say)
+    named = binlogs(inputs.files, say)
     with waiting("reading the files"):
-        found = origin(Inputs(files, given), wanted.filters.sources, named, say)
-        read = count_files(wanted.activity, named, wanted.filters, **found, index=Index(index_dir))
+        found = origin(inputs, wanted.filters.sources, named, say)
+        read = count_files(wanted.activity, named, wanted.filters, **found, index=inputs.index)
     if not read.problems:
         wanted.check_tables(read.activity)
     for note in read.notes:

@@ -101,15 +101,18 @@ MAY_IMPORT = {
     "binloom.options": {"ingest.errors", "binloom.commands"},
     "binloom.filter_options": {"binloom.options"} | RECOVER,
     "binloom.server_options": INGEST | {"binloom.options"},
+    "binloom.file_options": {"ingest.errors", "recover.index", "binloom.answers", "binloom.commands"}
+    | {"binloom.options", "binloom.server_options"},
     "binloom.cli_agents": {"ingest.errors", "ingest.sources.files", "binloom.agents", "binloom.answers"}
-    | {"binloom.commands", "binloom.options", "binloom.server_options"},
+    | {"binloom.commands", "binloom.file_options", "binloom.options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
-    | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}
+    | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.file_options", "binloom.filter_options"}
+    | {"binloom.server_options"}
     | RECOVER,
     "binloom.cli_models": {"binloom.commands", "binloom.options"},
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
-    "binloom.cli_ui": INGEST | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.server_options"},
+    "binloom.cli_ui": {"binloom.answers", "binloom.commands", "binloom.file_options", "binloom.options"},
     "binloom.cli": INGEST
     | {"binloom.answers", "binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
     | {

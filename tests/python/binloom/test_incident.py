@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from binloom.answers.given_definitions import GivenDefinitions
+from binloom.answers.opening import Inputs
 from binloom.commands.incident import undo_command
 from binloom.pages.rendering import _environment
 from recover.selection.filters import Filters, in_words
@@ -229,7 +229,7 @@ def test_mistakes_leave_no_file(
 
 def test_the_command_of_a_report_gives_each_filter_as_a_person_does() -> None:
     filters = Filters(tags=(("application", "a b"), ("route", "x")), tables=("shop.orders",), from_pos=4, files=("b",))
-    assert undo_command(filters, [], GivenDefinitions()) == [
+    assert undo_command(filters, Inputs()) == [
         *("binloom", "undo", "--table", "shop.orders", "--file", "b", "--from-pos", "4"),
         *("--tag", "application=a b", "--tag", "route=x", "--output", "undo.sql"),
     ]
