@@ -153,8 +153,8 @@ def unowned_files(spark: Any, home: Path) -> Iterator[Path]:
 HOOKS, MODELS = "START hook", "Began running node model"
 # The log of each kind of build has about this many lines after its first hook, and that of a repair about
 # LOG_LINES_OF_A_REPAIR. If it has fewer, instants beyond its end are drawn again in another build.
-LOG_LINES = {"from nothing": 6100, "with a file again": 2100, "in full": 2450, "with more of a file": 2100}
-LOG_LINES_OF_A_REPAIR = 1500
+LOG_LINES = {"from nothing": 4200, "with a file again": 3600, "in full": 2700, "with more of a file": 3600}
+LOG_LINES_OF_A_REPAIR = 2700
 # With many more, no instant would be in the last part of a build.
 MOST_LINES_MORE = 1.3
 # A copy is made up to this long after the line of the log that was drawn for it.
