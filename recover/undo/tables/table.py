@@ -35,6 +35,8 @@ class Column:
         Whether an UPDATE that does not name the column sets it to the time.
     documents
         The types in JSON documents, of a log that has them.
+    is_stored
+        Whether the server computes the value when it writes the row, not when it reads it.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Column:
     labels: tuple[str, ...] | None = None
     collation: str | None = None
     documents: DocumentTypes | None = field(default=None, compare=False, repr=False)
+    is_stored: bool = True
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,16 @@ class Table:
         return tuple(column.name for column in self.stored)
 
     @cached_property
+    def zoned(self) -> tuple[str, ...]:
+        """The names of generated columns whose values may depend on the time zone of the session that writes a row.
+
+        No snapshot has the expressions of all of them.
+        """
+        if self.is_versioned or not any(column.data_type == "timestamp" for column in self.stored):
+            return ()
+        return tuple(column.name for column in self.columns if column.is_generated and column.is_stored)
+
+    @cached_property
     def stamps(self) -> frozenset[str]:
         """The names of columns that an UPDATE sets to the time by itself."""
         return frozenset(column.name for column in self.stored if column.is_updated_by_itself)
@@ -281,4 +294,5 @@ def _column(row: Mapping[str, Any]) -> Column:
         "on update" in extra,
         enum_members(row["column_type"]) if data_type in ("enum", "set") else None,
         row.get("collation"),
+        is_stored="virtual" not in extra,
     )

@@ -68,6 +68,20 @@ def test_a_generated_column_that_is_unknown_leaves_no_row_out() -> None:
     assert "\n".join(inserts.lines()).count("INSERT") == 1
 
 
+@pytest.mark.parametrize(
+    ("data_type", "is_stored", "is_told"),
+    [("timestamp", True, True), ("timestamp", False, False), ("datetime", True, False)],
+)
+def test_values_that_may_depend_on_a_time_zone_are_told(data_type: str, is_stored: bool, is_told: bool) -> None:
+    columns = (
+        Column("id", "int", "int"),
+        Column("at", data_type, data_type),
+        Column("day", "date", "date", is_generated=True, is_stored=is_stored),
+    )
+    lines = Inserts(Rows([]), replace(TABLE, columns=columns)).lines()
+    assert any("computes day of shop.boats in UTC" in line for line in lines) == is_told
+
+
 def test_uncertain_rows_have_a_comment_that_cannot_be_broken_out_of() -> None:
     lines = list(Inserts(Rows([row(1, doubts=[GAP])]), TABLE).lines())
     (remark,) = [line for line in lines if line.startswith("-- uncertain")]

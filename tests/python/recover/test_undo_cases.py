@@ -531,6 +531,38 @@ def test_triggers_are_told_where_there_are_any(name: str, request: pytest.Fixtur
             assert not any("if these tables" in one for one in plan.warnings)
 
 
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118"))
+def test_values_computed_in_another_time_zone_are_told(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    case = Case(
+        "zone",
+        (
+            "create table t (id int primary key, at timestamp null, day date as (date(at)) stored)",
+            "create table plain (id int primary key, at datetime, day date as (date(at)) stored)",
+            "set time_zone = '+05:30'",
+            "insert into t (id, at) values (1, '2024-01-01 02:00:00')",
+            "insert into plain (id, at) values (1, '2024-01-01 02:00:00')",
+        ),
+        ("delete from t", "delete from plain"),
+    )
+    log, _ = played(server, case, "undo_zone")
+    before = rows_of(server, "undo_zone_without")
+    selected = Filters.of(tables=["undo_zone.*"], types=["DELETE"])
+    with planned(Log.of_whole_files([log]), selected, UndoOptions()) as (planner, plan, heading):
+        text = "\n".join(script(planner, plan, heading)) + "\n"
+    assert [one for one in plan.warnings if "time zone" in one] == [
+        "values of day of undo_zone.t that the server computed from a TIMESTAMP in another time zone. When you run the"
+        " script, it computes them in UTC"
+    ]
+    assert run(server, text).returncode == 0
+    after = rows_of(server, "undo_zone")
+    assert after["plain"] == before["plain"]
+    assert [*before["t"]] == [("1", "2023-12-31 20:30:00", "2024-01-01")]
+    assert [*after["t"]] == [("1", "2023-12-31 20:30:00", "2023-12-31")]
+
+
 def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, rows_only: bool = False) -> list[str]:
     """Return why `binloom undo --files` refuses a selection; empty if it prints SQL."""
     snapshot = read_snapshot_dir(server.snapshot_dir(folder))
