@@ -203,13 +203,21 @@ def asked_key(connection: "DuckDBPyConnection", table: Table, text: str) -> tupl
             f" {counted(len(parts), 'value')}.",
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
-    values = (_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
+    values = _in_order_of_key(parts, names)
+    values = [_key_value(value, name, columns.types[name]) for value, name in zip(values, names, strict=True)]
     return tuple(names), key_text(values)
 
 
-def _key_value(part: str, name: str, column_type: str) -> str:
-    start = f"{name}="
-    value = part[len(start) :] if part.lower().startswith(start.lower()) else part
+def _in_order_of_key(parts: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """Return the values of a key. Only if each part names a column, they are COLUMN=VALUE: a text may contain `=`."""
+    pairs = [part.partition("=") for part in parts]
+    named = {name.strip().lower(): value for name, _, value in pairs}
+    lowered = [name.lower() for name in names]
+    is_named = all(sign for _, sign, _ in pairs) and named.keys() == {*lowered}
+    return [named[name] for name in lowered] if is_named else parts
+
+
+def _key_value(value: str, name: str, column_type: str) -> str:
     is_shown = _HASH.fullmatch(value) is not None or TOKEN.fullmatch(value) is not None
     if column_type.startswith(_INTEGERS) and not is_shown:
         if not WHOLE_NUMBER.fullmatch(value):

@@ -16,6 +16,7 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Table as LoggedTable
+from recover.timeline.history import history_of
 from recover.timeline.state import state_of
 from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.print.script import script
@@ -561,6 +562,19 @@ def test_values_computed_in_another_time_zone_are_told(
     assert after["plain"] == before["plain"]
     assert [*before["t"]] == [("1", "2023-12-31 20:30:00", "2024-01-01")]
     assert [*after["t"]] == [("1", "2023-12-31 20:30:00", "2023-12-31")]
+
+
+def test_a_text_key_that_looks_like_a_named_value_has_its_history(mysql_server: Server, tmp_path: Path) -> None:
+    mysql_server.execute("drop database if exists named_keys", "create database named_keys")
+    mysql_server.flush()
+    mysql_server.execute(
+        "create table named_keys.t (a varchar(9) character set utf8mb4, b int, primary key (a, b))",
+        "insert into named_keys.t values ('a=b', 1), ('b', 1), ('x', 2)",
+    )
+    log = Log.of_whole_files([mysql_server.flush()])
+    table = LoggedTable("files", "named_keys", "t")
+    for key, row in {"a=b|1": "a=b", "b|1": "b", "a=b|b=1": "b", "B=2|a=x": "x"}.items():
+        assert [(one.row or {})["a"] for one in history_of(log.connection, table, key)] == [row], key
 
 
 def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, rows_only: bool = False) -> list[str]:
