@@ -343,8 +343,7 @@ class _Reader:
             elif _opens_select(cursor):
                 return _belonging_to(collation, character_set), collation, is_versioned, True
             elif cursor.take_words("PARTITION", "BY"):
-                # WITH and VALUES begin no query here: a subpartition may have WITH SYSTEM, a partition VALUES.
-                cursor.skip_until(lambda at: at.word() == "SELECT" or at.is_words("AS", "SELECT"))
+                cursor.skip_until(lambda at: at.word() == "AS" or _opens_select(at))
             elif cursor.take_words("COLLATE"):
                 collation = read_collation(cursor, self._dialect)
             elif cursor.word() in ("ENGINE", "UNION"):

@@ -138,6 +138,14 @@ BOTH = [
     ),
     ("create table t with x as (select 1) select * from x", ["create_select d.t"]),
     ("create table t (a int) partition by hash (a) partitions 2 as select 1 as a", ["create_select d.t a int"]),
+    ("create table t (a int) partition by hash (a) partitions 2 as (select 1 as a)", ["create_select d.t a int"]),
+    ("create table t (a int) partition by key (a) replace as ((select 1))", ["create_select d.t a int"]),
+    ("create table t (a int) partition by key (a) as (with x as (select 1) table x)", ["create_select d.t a int"]),
+    ("create table t (a int) partition by key (a) partitions 2 table x", ["create_select d.t a int"]),
+    (
+        "create table t (a int) partition by list (a) (partition p values in (1)) as values row(1)",
+        ["create_select d.t a int"],
+    ),
     ("create table t values row(1)", ["create_select d.t"]),
     # --- ALTER TABLE ---
     ("alter table t add a int", ["add_column d.t a int"]),
