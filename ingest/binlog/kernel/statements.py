@@ -156,12 +156,15 @@ def _word(p, size):
 
 @njit
 def _skip_comments(p, end):
-    """Return the address behind white space and comments, except comments that hold code (`/*! … */`)."""
+    """Return the address behind blanks and comments, except comments that hold code (`/*! … */` or `/*M! … */`).
+
+    160 is a blank in the character sets in which it is U+00A0, and begins no character of UTF-8.
+    """
     while p < end:
         byte = load_u8(p)
-        if byte == 32 or 9 <= byte <= 13:
+        if byte == 32 or 9 <= byte <= 13 or byte == 160:
             p += 1
-        elif byte == 47 and p + 2 < end and load_u8(p + 1) == 42 and load_u8(p + 2) != 33:
+        elif byte == 47 and p + 2 < end and load_u8(p + 1) == 42 and not _is_executed(p + 2, end):
             p += 2
             while p + 1 < end and not (load_u8(p) == 42 and load_u8(p + 1) == 47):
                 p += 1
@@ -169,6 +172,12 @@ def _skip_comments(p, end):
         else:
             break
     return min(p, end)
+
+
+@njit
+def _is_executed(p, end):
+    """Return whether a comment with this content holds code, for the server of either flavor."""
+    return load_u8(p) == 33 or (load_u8(p) == 77 and p + 1 < end and load_u8(p + 1) == 33)
 
 
 _BEGIN = int.from_bytes(b"begin", "little")

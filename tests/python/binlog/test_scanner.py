@@ -1,12 +1,14 @@
 """Scanning a growing file: resuming where the last scan ended finds the same as one scan of the whole file."""
 
 import random
+import struct
 from pathlib import Path
 
 import pytest
 
 from ingest.binlog import open_binlog
 from ingest.binlog.scan import Scanner, scan_binlog
+from tests.support.binlog.forge import FileMaker
 from tests.support.places import FIXTURES, SAMPLES
 
 FILES = sorted([*SAMPLES.glob("*/*.00000?"), *FIXTURES.glob("*.binlog")])
@@ -57,3 +59,24 @@ def test_a_file_begins_when_the_one_before_has_ended(flavor: str) -> None:
     ended = scan_binlog(first)
     assert ended.next_binlog_file == second.name
     assert ended.rotated_at == scan_binlog(second).first_event_at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "drop table t",
+        "\v/* x */ \tDROP TABLE t",
+        "-- x\n drop table t",
+        "/*!40000 drop table t */",
+        "/*M!100000 drop table t */",
+        "/* x *//*M! drop */ table t",
+        "/* x */\xa0drop table t",
+    ],
+)
+def test_statements_that_define_tables_are_found_behind_blanks_and_comments(text: str, tmp_path: Path) -> None:
+    maker = FileMaker()
+    latin1 = struct.pack("<BHHH", 4, 8, 8, 8)
+    for one in ("insert into t values (1)", text):
+        maker.event(2, struct.pack("<IIBHH", 7, 0, 0, 0, len(latin1)) + latin1 + b"\0" + one.encode("latin1"))
+    scan = scan_binlog(maker.write(tmp_path))
+    assert [row["sql_text"] for batch in scan.ddl_statements for row in batch.to_pylist()] == [text]
