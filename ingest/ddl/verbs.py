@@ -6,8 +6,8 @@ from typing import Final
 VERBS: Final = ("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE")
 
 _DML_VERBS: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "SELECT", "WITH", "CREATE")
-# An executed comment begins and ends in it.
-_BLANK: Final = r"(?:\s|/\*M?![0-9]*|/\*.*?\*/|\*/|#[^\n]*\n|--[^\n]*\n)"
+# An executed comment begins and ends in it. For Arrow, `\s` has no vertical tab, and no blank beyond ASCII.
+_BLANK: Final = r"(?:[\s\x0b\xa0]|/\*M?![0-9]*|/\*.*?\*/|\*/|#[^\n]*\n|--[^\n]*\n)"
 
 
 def _beginnings(*verbs: str) -> str:

@@ -30,6 +30,15 @@ def test_an_executed_comment_may_be_empty() -> None:
     assert pc.match_substring_regex(pa.array([text]), DDL_PATTERN).to_pylist() == [True]
 
 
+@pytest.mark.parametrize("blank", ["\v", "\f", "\xa0"])
+@pytest.mark.parametrize("text", ["set{}statement lock_wait_timeout=9 for drop table t", "-- x\n{}drop table t"])
+def test_any_blank_of_a_server_may_be_before_the_verb(text: str, blank: str) -> None:
+    text = text.format(blank)
+    assert may_be_ddl(text)
+    for pattern in (DDL_PATTERN, DML_PATTERN)[: 1 + text.startswith("set")]:
+        assert pc.match_substring_regex(pa.array([text]), pattern).to_pylist() == [True]
+
+
 @pytest.mark.parametrize(
     ("text", "is_found"),
     [
