@@ -26,6 +26,9 @@ Within a name, or behind a point, the same signs are part of the name.
 """
 
 _PRIVATE_LETTERS: Final = range(0xE000, 0xF900)
+_NUMBER: Final = re.compile(r"[0-9]+(?:[eE][0-9]+)?|0x[0-9a-fA-F]+|0b[01]+")
+_LETTERS: Final = re.compile(rf"[0-9](?:{_LETTER}|\$)*+")
+_NUMBERS: Final = frozenset({TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING})
 _STRINGS: Final = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING})
 _SIGNS: Final = {
     "(": TokenType.L_PAREN,
@@ -186,7 +189,27 @@ def tokens_of(
     # another SQL mode than that of EXECUTE, which is logged.
     if not is_cut and any(one.token_type == TokenType.BACKSLASH and text[one.end + 1 :][:1] != "N" for one in tokens):
         raise NotUnderstoodError("a backslash outside of quotes: it was read in another sql_mode than the logged one")
-    return _with_own_letters(tokens, stand_ins)
+    no_letters = dict.fromkeys(map(ord, blanks), " ")
+    return _with_own_letters(_with_names_like_numbers(tokens, text.translate(no_letters)), stand_ins)
+
+
+def _with_names_like_numbers(tokens: list[Token], text: str) -> list[Token]:
+    """Return tokens in which `2e`, `1$` and `0X41` are names, as well as `0x41` behind a point.
+
+    Source: server, sql/sql_lex.cc, MY_LEX_NUMBER_IDENT.
+    """
+    found: list[Token] = []
+    for token in tokens:
+        if found and token.start <= found[-1].end:
+            continue
+        written = _LETTERS.match(text, token.start) if token.token_type in _NUMBERS else None
+        if written is not None and written.end() > token.end:
+            is_behind_point = bool(found) and found[-1].token_type == TokenType.DOT
+            is_coded = is_behind_point and token.token_type != TokenType.NUMBER
+            if is_coded or not _NUMBER.fullmatch(written[0]):
+                token = Token(TokenType.VAR, written[0], token.line, token.col, token.start, written.end() - 1)
+        found.append(token)
+    return found
 
 
 def _stand_ins(text: str, blanks: str) -> dict[int, int]:

@@ -401,6 +401,27 @@ def test_what_a_statement_does(text: str, expected: list[str], flavor: Flavor) -
     assert found == expected
 
 
+@pytest.mark.parametrize("name", ["2e", "1$", "12$é", "0X41", "0B01", "0xg", "1a"])
+def test_a_name_may_look_like_a_number(name: str) -> None:
+    for text in (
+        f"alter table {name} add {name} int after {name}",
+        f"alter table d.{name} add `{name}` int after {name}",
+    ):
+        (action,) = actions_of(text, "d")
+        named = action.table_name, action.columns[0].name, action.after_column
+        assert (action.action, *named) == ("add_column", name, name, name)
+
+
+def test_a_name_behind_a_point_is_no_number() -> None:
+    named = [actions_of(f"drop table d.{name}", "d")[0].table_name for name in ("0x41", "0b1", "1e5", "12")]
+    assert named == ["0x41", "0b1", "1e5", "12"]
+
+
+def test_a_number_ends_before_a_blank_that_is_not_of_ascii() -> None:
+    (action,) = actions_of("alter table t add a int default 1\xa0first", "d", literals=Literals("latin1", "latin1"))
+    assert (action.action, action.place) == ("add_column", "first")
+
+
 OF_MARIADB = [
     (
         "alter table if exists t add column if not exists a text, drop column if exists b",
