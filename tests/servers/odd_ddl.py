@@ -45,7 +45,8 @@ _GENERATED: Final = [
     *("int generated always as (1+1) virtual", "varchar(9) as (concat('a,',')')) stored", "int as (7)"),
     "int generated always as (length('(')) stored",
 ]
-_SPACES: Final = [*" " * 4, "  ", "\n", "\t", " /* , ( */ ", " /*!99999 x, */ ", " -- c\n ", "/**/ "]
+_LIKE_NUMBERS: Final = ("1$", "0X", "2e_")
+_SPACES: Final = [*" " * 4, "  ", "\n", "\t", " /* , ( */ ", " /*!99999 x, */ ", " -- c\n ", "/**/ ", "\v"]
 _OPTIONS: Final = [
     *[""] * 4,
     *(" engine=InnoDB", " default charset=latin1", " charset latin1 collate latin1_bin", " character set = utf8mb4"),
@@ -102,6 +103,11 @@ _OWN_SESSIONS: Final = {
 }
 
 
+def _bare(name: str) -> str:
+    """Return a name that looks like a number without quotes, and any other with them."""
+    return name if name.startswith(_LIKE_NUMBERS) else quoted(name)
+
+
 class OddDdl:
     """Statements for a server.
 
@@ -142,7 +148,15 @@ class OddDdl:
             self._other: 5,
         }
         (make,) = self._random.choices([*kinds], [*kinds.values()])
-        return make(tables)
+        statement = make(tables)
+        return self._wrapped(statement) if self._chance(6) else statement
+
+    def _wrapped(self, statement: str) -> str:
+        """Return a statement behind, or in, what servers skip before the verb."""
+        kinds = [f"/*!40000 {statement} */", f"/* x */\v{statement}", f"-- x\n{statement};"]
+        if self._is_mariadb:
+            kinds += [f"/*M!100000 {statement} */", f"set\vstatement max_statement_time=99 for {statement}"]
+        return statement if "*/" in statement else self._pick(kinds)
 
     # --- words ---
 
@@ -154,7 +168,7 @@ class OddDdl:
 
     def _new(self, prefix: str) -> str:
         forms = [prefix, prefix, prefix.upper(), f"{prefix} x", f"{prefix}`q", f"{prefix}ä"]
-        words = ["select", "first ", "key", "Order", "n'q", 'd"q', "%_"]
+        words = ["select", "first ", "key", "Order", "n'q", 'd"q', "%_", *_LIKE_NUMBERS]
         return f"{self._pick([*forms, *words])}{next(self._numbers)}"
 
     def _some(self, tables: Mapping[TableName, Sequence[str]], count: int = 1) -> list[TableName]:
@@ -163,8 +177,8 @@ class OddDdl:
     def _table(self, table: TableName) -> str:
         database, name = table
         if database == "d1" and self._chance(2):
-            return quoted(name)
-        return self._pick([f"{quoted(database)}.", f"{quoted(database)} . ", f"{database}."]) + quoted(name)
+            return _bare(name)
+        return self._pick([f"{quoted(database)}.", f"{quoted(database)} . ", f"{database}."]) + _bare(name)
 
     def _new_table(self) -> str:
         return self._table((self._pick(DATABASES), self._new("t")))
@@ -185,7 +199,7 @@ class OddDdl:
     def _definition(self, name: str) -> str:
         if self._chance(12):
             return f"{quoted(name)} {self._pick(_GENERATED)}"
-        text = f"{quoted(name)}{self._pick(_SPACES)}{self._type()}"
+        text = f"{_bare(name)}{self._pick(_SPACES)}{self._type()}"
         if self._chance(4):
             text += self._pick([" null", " not null", " NULL", " NOT NULL"])
         if self._chance(6):
@@ -200,7 +214,7 @@ class OddDdl:
     def _place(self, others: Sequence[str]) -> str:
         if self._chance(3):
             return self._pick(_SPACES) + self._pick(["first", "FIRST"])
-        return f" after {quoted(self._pick(others))}" if others and self._chance(2) else ""
+        return f" after {_bare(self._pick(others))}" if others and self._chance(2) else ""
 
     def _condition(self, words: str) -> str:
         return words if self._is_mariadb and self._chance(3) else ""
@@ -274,6 +288,10 @@ class OddDdl:
         if len(columns) > 1 and self._chance(5):
             one, other = map(quoted, self._random.sample([*columns], 2))
             actions = [f"rename column {one} to {other}", f"rename column {other} to {one}"]
+        elif columns and self._chance(8):
+            name = self._new("c")
+            actions = [f"change {quoted(self._pick(columns))} {self._definition(name)}"]
+            actions.append(f"add {self._definition(self._new('c'))} after {_bare(name)}")
         else:
             actions = [self._action(table, columns) for _ in range(self._random.choice([1, 1, 1, 2, 2, 3]))]
             # MariaDB copies a table with a space in its name, and then keeps it under both names.
