@@ -230,7 +230,7 @@ def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
     ):
         return NothingSelectedError(
             "The log does not contain the thread of any row change, so none fits --thread.",
-            hint="MariaDB does not log it for row events.",
+            hint="MariaDB before 11.5 does not log it for row changes.",
         )
     kinds = exp.column("kind").isin(*STATEMENT_KINDS)
     statements = exp.select("1").from_("binloom_staging.stg_binlog__statements").where(kinds, is_of_source).limit(1)

@@ -268,9 +268,34 @@ def on_mariadb_gtid(ctx, p, end, start, timestamp, server):
     out = write_unsigned(out + 1, server)
     store_8(out, 45)
     end_text(ctx, GTID_WORDS, write_unsigned(out + 1, load_64(p)))
+    record = transaction_record(ctx)
     if flags & 0x20:
-        store_64(transaction_record(ctx) + 8 * TXN_IS_DDL, 1)
+        store_64(record + 8 * TXN_IS_DDL, 1)
+    store_64(record + 8 * TXN_THREAD, _thread_of_mariadb_gtid(p + 13, end, flags))
     return True
+
+
+@njit
+def _thread_of_mariadb_gtid(p, end, flags):
+    """Return the connection id behind the flags of a MariaDB GTID_EVENT, NULL if the event has none.
+
+    Flags announce fields, which follow in this order: 2 the commit id, 8 bytes; 0x40 and 0x80 an xid. Then one byte of
+    further flags: 1 the number of further engines, 1 byte; 4 and 8 the number of START ALTER, 8 bytes; 16 the
+    connection id, 4 bytes. Source: MariaDB server, sql/log_event.cc, Gtid_log_event.
+    """
+    if flags & 2:
+        p += 8
+    if flags & 0xC0:
+        if end - p < 6:
+            return NULL
+        p += 6 + load_u8(p + 4) + load_u8(p + 5)
+    if end - p < 5:
+        return NULL
+    extra = load_u8(p)
+    p += 1 + (extra & 1) + (8 if extra & 12 else 0)
+    if not extra & 16 or end - p < 4:
+        return NULL
+    return load_u32(p)
 
 
 @njit

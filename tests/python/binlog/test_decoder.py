@@ -86,6 +86,30 @@ def test_rows_know_their_transaction_and_their_place(tmp_path: Path) -> None:
     assert found["statements"][0]["start_pos"] == begin
 
 
+@pytest.mark.parametrize(
+    ("flags", "fields", "thread"),
+    [
+        (0, bytes(6), None),
+        (0, b"\x10" + struct.pack("<I", 21) + bytes(1), 21),
+        (2 | 4, struct.pack("<Q", 99) + b"\x11\x02" + struct.pack("<I", 1 << 31), 1 << 31),
+        (0x40, struct.pack("<IBB", 7, 2, 1) + b"abc" + b"\x10" + struct.pack("<I", 5), 5),
+        (0x20, b"\x18" + struct.pack("<Q", 3) + struct.pack("<I", 6), 6),
+        (2, struct.pack("<Q", 99), None),
+        # The event is too short for what its flags announce.
+        (0x40, b"\x10\0\0", None),
+        (0, b"\x10\1", None),
+    ],
+)
+def test_mariadb_logs_the_thread_with_the_gtid(flags: int, fields: bytes, thread: int | None, tmp_path: Path) -> None:
+    maker = FileMaker(version=b"11.8.9-MariaDB-log")
+    maker.event(162, struct.pack("<QIB", 7, 0, flags) + fields)
+    maker.table_map([forge.LONG], b"", forge.signedness(False))
+    maker.rows(30, 1, b"\0" + struct.pack("<i", 1))
+    maker.commit()
+    (transaction,) = everything(maker.write(tmp_path))["transactions"]
+    assert (transaction["gtid"], transaction["thread_id"]) == ("0-1-7", thread)
+
+
 def test_commit_times_have_microseconds_where_the_server_logs_them(tmp_path: Path) -> None:
     maker = FileMaker()
     immediate, original = 1_700_000_000_123_456, 1_600_000_000_654_321

@@ -17,6 +17,7 @@ from ingest.binlog.events.describe import describe
 from ingest.binlog.events.types import EVENT_NAMES
 from ingest.binlog.listing import Event
 from tests.servers import Distribution, mariadb, mariadb118, mysql
+from tests.support.binlog.replay import Decoded
 from tests.support.places import FIXTURES
 
 SOURCE = uuid.UUID("11111111-2222-3333-4444-555555555555")
@@ -181,6 +182,10 @@ def test_gtids_of_mariadb(distribution: Distribution, tmp_path: Path) -> None:
         alter = re.search(r"COMMIT ALTER id= (\d+)", text)
         assert detail.get("start_alter_gtid_number") == (int(alter[1]) if alter else None)
         assert ("START ALTER" in text) == ("start_alter" in detail.get("flags_extra", []))
+    threads = {detail["gtid"]: detail["thread_id"] for detail in details if "thread_id" in detail}
+    assert bool(threads) == (distribution is mariadb118)
+    decoded = {row["gtid"]: row["thread_id"] for log in logs for row in Decoded.of(log).transactions}
+    assert threads.items() <= decoded.items()
     xids = {detail.get("xid") for detail in details if {"xa_prepared", "xa_completed"} & set(detail["flags"])}
     assert xids == {"X'676c6f62616c',X'6272616e6368',7"}
     lists = re.findall(r"Gtid list \[([^]]*)\]", output)
