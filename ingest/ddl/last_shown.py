@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice, takewhile
-from typing import Any
+from typing import Any, Final
 
 from ingest.ddl.actions import Action
 from ingest.ddl.history import BEGINNING, Place
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY, Shape, TableId
+
+# Columns may have looked the same before such an action.
+_CHANGING_LITTLE: Final = ("modify_column", "convert_character_set", "add_primary_key", "drop_primary_key")
 
 
 def last_shown(
@@ -33,15 +36,43 @@ def last_shown(
         Tells whether two rows of `schema_columns` define columns whose values read the same.
     """
     names = _by_name(tables[table])
+    # The last statement that may have had its outcome before it, too, and the last one whose outcome is not there.
+    likely: Place | None = None
+    contradicted: Place | None = None
     for number in reversed(range(len(actions))):
         place, action = actions[number]
+        if place[:-1] == contradicted:
+            continue
+        if _contradicts(table, names, actions, number):
+            likely, contradicted = None, place[:-1]
+            continue
         if _made_by_rename(action) == table:
             is_shown: bool | None = _shows_renames(tables, actions, number, is_same)
         else:
             is_shown = _shows(table, names, tables, actions, number, is_same)
+        if is_shown and action.action not in _CHANGING_LITTLE:
+            return likely or place
         if is_shown:
-            return place
-    return BEGINNING
+            likely = likely or place
+    return likely or BEGINNING
+
+
+def _contradicts(
+    table: TableId, names: Mapping[str, Mapping[str, Any]], actions: Sequence[tuple[Place, Action]], number: int
+) -> bool:
+    """Return whether the columns of a table are those from before an action: it adds one that is not there.
+
+    A later action may have taken the column away, or given the table to another name.
+    """
+    action = actions[number][1]
+    if action.action != "add_column" or action.is_conditional or _table_of(action) != table:
+        return False
+    added = {lowered(column.name) for column in action.columns} - names.keys()
+    later = [one for _, one in islice(actions, number + 1, None) if table in (_table_of(one), _made_by_rename(one))]
+    return bool(added) and not any(
+        lowered(one.column_name or "") in added or one.action.startswith(("create_", "drop_table", "rename_table"))
+        for one in later
+    )
 
 
 def _shows_renames(

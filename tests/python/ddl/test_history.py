@@ -235,19 +235,31 @@ def is_same(one: Any, other: Any) -> bool:
 
 def test_a_snapshot_without_a_position_is_behind_the_last_statement_that_it_shows() -> None:
     actions = [
-        ((1,), modified("e", "enum('x','y')")),
-        ((2,), statement("add_column", columns=(column("n", "int"),))),
-        ((3,), modified("e", "enum('y','x')")),
-        ((4,), statement("other")),
+        ((1, 0), modified("e", "enum('x','y')")),
+        ((2, 0), statement("add_column", columns=(column("n", "int"),))),
+        ((3, 0), modified("e", "enum('y','x')")),
+        ((4, 0), statement("other")),
     ]
 
     def place(**columns: str) -> Any:
         return last_shown(T, {T: rows(T, **columns)}, actions, is_same)
 
     assert place(e="enum('x')") == ()
-    assert place(e="enum('x','y')") == (1,)
-    assert place(e="enum('x','y')", n="int") == (2,)
-    assert place(e="enum('y','x')", n="int") == (3,)
+    assert place(e="enum('x','y')") == (1, 0)
+    assert place(e="enum('x','y')", n="int") == (2, 0)
+    assert place(e="enum('y','x')", n="int") == (3, 0)
+
+
+def test_a_snapshot_without_an_added_column_is_before_the_statement() -> None:
+    added, widened = statement("add_column", columns=(column("n", "int"),)), modified("a", "int")
+    same = [((1, 0), widened), ((2, 0), widened), ((2, 1), added), ((3, 0), widened)]
+    assert last_shown(T, {T: rows(T, a="int")}, same, is_same) == (1, 0)
+    assert last_shown(T, {T: rows(T, a="int", n="int")}, same, is_same) == (3, 0)
+    # The column is not there any more.
+    dropped = [*same, ((4, 0), statement("drop_column", column_name="n")), ((5, 0), widened)]
+    assert last_shown(T, {T: rows(T, a="int")}, dropped, is_same) == (5, 0)
+    away = [*same, ((4, 0), statement("rename_column", column_name="n", columns=(column("m", "int"),)))]
+    assert last_shown(T, {T: rows(T, a="int", m="int")}, away, is_same) == (4, 0)
 
 
 def test_statements_of_other_tables_tell_nothing_of_where_it_was_taken() -> None:
