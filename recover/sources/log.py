@@ -412,8 +412,9 @@ class Log:
         if not any(one.table in given for one in missing):
             return "The definitions that were given do not have these tables: give those of a server that has them."
         return (
-            "The definitions that were given do not fit them: give those of the time at which the rows changed, for"
-            " example an old CREATE TABLE with --ddl."
+            "The definitions that were given do not fit them. If the table was altered after these files, give the"
+            " later files, too. Otherwise give definitions of the time at which the rows changed, for example an old"
+            " CREATE TABLE with --ddl."
         )
 
     def _unknown_table(self, filters: Filters) -> UnknownNameError | None:

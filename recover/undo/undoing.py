@@ -96,7 +96,8 @@ def planned(
         of_server = [] if on_server is None else [Definitions.of_server(on_server, str(server))]
         definitions = Definitions.of_log(log, selected.source_id, *of_server)
         names = {*selected.tables}
-        altered, selected = carry(log, selected, definitions)
+        around = _around(selected, definitions) if options.with_cascades else ()
+        altered, selected = carry(log, selected, definitions, around)
         definitions = altered.defined(definitions)
         definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=options.json_as_text)
         _assert_known(options, selected, definitions)
@@ -106,7 +107,7 @@ def planned(
         missing: dict[TableName, int] = {}
         if options.with_cascades:
             _assert_present(connection, selected, former)
-            missing = _add_cascades(connection, selected, definitions, first)
+            missing = _add_cascades(log, selected, definitions, first)
             selected = select(connection, condition)
         masks = masked_tables(log, selected.source_id)
 
@@ -190,9 +191,15 @@ def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former
         )
 
 
-def _add_cascades(
-    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, first: Place
-) -> dict[TableName, int]:
+def _around(selected: Selected, definitions: Definitions) -> list[TableName]:
+    """Return the tables that cascading foreign keys connect with those of a selection."""
+    keys = cascading_keys(definitions, selected.tables)
+    return sorted({name for key in keys for name in (key.table, key.parent)} - {*selected.tables})
+
+
+def _add_cascades(log: Log, selected: Selected, definitions: Definitions, first: Place) -> dict[TableName, int]:
+    connection = log.connection
+    _assert_named(log, selected, definitions)
     cuts: dict[TableName, list[Place]] = {}
     emptied: dict[TableName, list[Place]] = {}
     baselines: dict[TableName, Baseline] = {}
@@ -212,6 +219,17 @@ def _add_cascades(
             f"The cascades cannot be followed: {error}.",
             hint=_WITHOUT_CASCADES,
         ) from None
+
+
+def _assert_named(log: Log, selected: Selected, definitions: Definitions) -> None:
+    """Refuse cascades to a table with rows in quarantine, among which the last images of its rows may be."""
+    names = {".".join(name) for name in (*selected.tables, *_around(selected, definitions))}
+    missing = [one for one in log.quarantined(Filters(sources=(selected.source_id,))) if one.table in names]
+    if missing:
+        raise UsageError(
+            f"The cascades cannot be followed: row events are in quarantine: {listed(missing)}.",
+            hint=log.way_out_of_quarantine(missing),
+        )
 
 
 def _assert_columns(connection: "DuckDBPyConnection") -> None:

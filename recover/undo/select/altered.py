@@ -5,7 +5,7 @@ definition. A column that a statement added has its value in all rows, a dropped
 under the new type is unknown is left out of its image.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -22,7 +22,7 @@ from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.rows.fold import UNKNOWN, Row
 from recover.undo.select.overlay import lay_over
-from recover.undo.select.selected import Selected, described, first_selected, is_selected
+from recover.undo.select.selected import Selected, described, first_place, first_selected, is_selected
 from recover.undo.tables.definitions import Definitions, history_of
 from recover.undo.tables.table import Table, TableName
 
@@ -95,15 +95,21 @@ class Altered:
         return replace(definitions, tables=tables)
 
 
-def carry(log: Log, selected: Selected, definitions: Definitions) -> tuple[Altered, Selected]:
-    """Give the rows of altered tables their present columns; return what was done, and the selection with new names."""
+def carry(
+    log: Log, selected: Selected, definitions: Definitions, around: Collection[TableName] = ()
+) -> tuple[Altered, Selected]:
+    """Give the rows of altered tables their present columns; return what was done, and the selection with new names.
+
+    `around` are other tables whose rows cascades of the selection may have changed.
+    """
     altered = Altered()
     if log.copies is not None:
         return altered, selected
     history = history_of(log, selected.source_id)
     images = _Images(log.connection, selected)
-    for name in selected.tables:
-        first = Place(*first_selected(log.connection, selected, name)[:3])
+    of_all = first_place(log.connection, selected)
+    for name in (*selected.tables, *around):
+        first = of_all if name in around else Place(*first_selected(log.connection, selected, name)[:3])
         statements = [*_statements(history, name, first)]
         new_name = statements[-1].new_name if statements else name
         table = definitions.tables.get(new_name)

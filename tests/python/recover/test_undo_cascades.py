@@ -313,6 +313,46 @@ def test_a_refusal_says_what_a_script_would_lack(mariadb_server: Server, tmp_pat
     assert "the undo is refused" in told.stderr.splitlines()[-1]
 
 
+def undo_of(log: Path, condition: str, *options: object) -> tuple[int, str, str]:
+    """Run the command for the transactions of a condition of `played`; return its exit code and what it printed."""
+    first, end = re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition)
+    place = ("--file", log.name, "--from-pos", first, "--to-pos", end)
+    done = binloom_here("undo", "--with-cascades", "--files", log, *place, *map(str, options))
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_children_that_were_altered_since_come_back(mariadb_server: Server) -> None:
+    before = (PARENT, CHILD.format("cascade"), GRANDCHILD, PARENTS, CHILDREN, GRANDCHILDREN)
+    since = (
+        "alter table c add column z int not null default 3 after id, modify v varchar(20) character set utf8mb4",
+        "alter table g add column n int",
+    )
+    log, condition = played(mariadb_server, Case("altered", before, (DELETE,), since), SCHEMA)
+    code, text, told = undo_of(log, condition)
+    assert code == 0 and "3 INSERT of undo_cascade.g" in told, told
+    done = run(mariadb_server, text)
+    assert done.returncode == 0, (done.stderr, text)
+    assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
+
+
+def test_children_in_quarantine_are_not_taken_for_children_that_the_log_lacks(
+    mariadb_server: Server, tmp_path: Path
+) -> None:
+    """The definition is that of after an ALTER TABLE, and the file ends before it."""
+    case = Case(
+        "named later", (PARENT, CHILD.format("cascade"), PARENTS, CHILDREN), ("update c set v = 'u'", DELETE), ()
+    )
+    log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False, is_begin_logged=False)
+    mariadb_server.execute(f"alter table {SCHEMA}.c add column z int")
+    definitions = tmp_path / "later.sql"
+    tables = [mariadb_server.execute(f"show create table {SCHEMA}.{name}")[0][1] for name in ("p", "c")]
+    definitions.write_text("".join(f"{text};\n" for text in (f"use {SCHEMA}", *tables)))
+    code, text, told = undo_of(log, condition, "--ddl", definitions, "--type", "delete")
+    assert code == 2 and text == "", told
+    assert "cannot be followed: row events are in quarantine: 4 of undo_cascade.c (column count mismatch)" in told
+    assert "give the later files, too" in told
+
+
 def test_a_foreign_key_between_other_labels_is_refused(mariadb_server: Server) -> None:
     case = Case(
         "labels",

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from ingest.warehouse.catalog import sql_literal
 from recover.sources.cluster.copies import Copies
-from recover.sources.engine import registered
+from recover.sources.engine import Answer, registered
 from recover.sources.log import Log
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Table
@@ -48,6 +48,14 @@ class LogAsCluster:
         if "stg_binlog__segments" in query.sql("spark"):
             return iter(())
         return self._log.rows(query)
+
+    def answer(self, query: exp.Query) -> Answer:
+        """Return the answer to a query, as `Cluster.answer` does."""
+        return self._log.answer(query)
+
+    def without_digests(self, query: exp.Query) -> exp.Query:
+        """Return a query as it is: rows of files have no digests."""
+        return query
 
     def records(self, query: exp.Query) -> Iterator[dict[str, Any]]:
         """Return no record: files that are not landed are in no raw table."""
