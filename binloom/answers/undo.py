@@ -176,10 +176,12 @@ def _on_script(plan: Plan) -> Iterator[Note]:
     if plan.selected.is_whole and plan.selected.filtered < plan.selected.changes and not plan.added:
         whole = "their whole transactions have" if plan.selected.transactions > 1 else "the whole transaction has"
         verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
+        with_only = f" With --rows-only it {verb} only the selected row changes."
         yield Note(
             f"the filters select {counted(plan.selected.filtered, 'row change')}; {whole}"
             f" {plan.selected.changes:,}, and the {plan.options.direction.value} {verb} all of them."
-            f" With --rows-only it {verb} only the selected row changes."
+            # An undo of single rows cannot follow cascades.
+            f"{'' if plan.options.with_cascades else with_only}"
         )
     if counts:
         yield Note(f"the {plan.options.direction.value} of {selected} is proved: {counts}.")

@@ -159,13 +159,11 @@ def _assert_followable(
     if not child.primary_key:
         raise CascadeError(f"{child.text} has no primary key, so that its rows cannot be followed")
     for table in (parent, child):
-        if _count(
-            connection, source_id, table.name,
-            f"least(coalesce(cardinality(row_before), {len(table.stored)}),"
-            f" coalesce(cardinality(row_after), {len(table.stored)})) < {len(table.stored)}",
-        ):  # fmt: skip
+        if missing := _missing_columns(connection, source_id, table):
             raise CascadeError(
-                f"images of {table.text} in the log lack columns (binlog_row_image, or a column that was added since)"
+                f"images of {table.text} in the log lack {', '.join(missing)}. Either the server logs only some columns"
+                " (binlog_row_image), or an ALTER TABLE gave these columns another type, and the former one is not"
+                " known: a definition of the table from before this statement tells it (--ddl)"
             )
     moves = f"event_type = 'UPDATE' and ({_moved(key)})"
     if _changes_keys(key) and _count(connection, source_id, parent.name, moves):
@@ -206,6 +204,18 @@ def _count(connection: "DuckDBPyConnection", source_id: str, table: TableName, c
         [source_id, *table],
     ).fetchone()
     return int(row[0]) if row else 0
+
+
+def _missing_columns(connection: "DuckDBPyConnection", source_id: str, table: Table) -> list[str]:
+    """Return the columns that some image of a table lacks, in the order of the table."""
+    schema, name = map(literal, table.name)
+    logged = (
+        f"from binloom.row_changes where source_id = {literal(source_id)} and schema_name = {schema}"
+        f" and table_name = {name} and outcome = 'commit'"
+    )
+    images = " union all ".join(f"select map_keys({image}) as names {logged}" for image in ("row_before", "row_after"))
+    present = connection.execute(f"select distinct names from ({images}) where names is not null").fetchall()
+    return [one for one in table.stored_names if any(one not in names for (names,) in present)]
 
 
 def _add_level(

@@ -559,7 +559,7 @@ def test_rows_whose_images_are_too_old_are_counted() -> None:
 @pytest.mark.parametrize(
     ("changes", "words", "more"),
     [
-        ([(4, {"id": "9"}, {"t": "3"})], "images of shop.t in the log lack columns", {}),
+        ([(4, {"id": "9"}, {"t": "3"})], "images of shop.t in the log lack id, a, b, f, s", {}),
         (
             [(4, row(5), row(6))],
             "columns t of shop.c and id of shop.t have other types",
