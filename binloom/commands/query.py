@@ -7,11 +7,13 @@ from typing import Any, Final
 from binloom.answers.changes import sums_of
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
+from recover.questions.statement_texts import texts_of_statements
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
 _TEXT_ROWS: Final = 200
+_STATEMENT_CHARACTERS: Final = 300
 
 
 _UNKNOWN: Final = {
@@ -43,7 +45,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
         rows = _noted(rows, found.columns.index(by), values)
     shown = rows if most is None else itertools.islice(rows, most)
     if format is Format.TEXT and by is By.CHANGE:
-        _print_paragraphs(dict(zip(found.columns, row, strict=True)) for row in shown)
+        _print_paragraphs(log, (dict(zip(found.columns, row, strict=True)) for row in shown))
     else:
         if format is Format.TEXT and by in _UNKNOWN:
             shown = _named(shown, found.columns.index(by))
@@ -62,25 +64,36 @@ def _noted(rows: Iterable[tuple[Any, ...]], place: int, values: set[Any]) -> Ite
         yield row
 
 
-def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:
+def _print_paragraphs(log: Log, changes: Iterator[dict[str, Any]]) -> None:
     """Print each change with the columns that it changed; a line names each transaction and its outcome.
 
     Rows that ROLLBACK TO SAVEPOINT took back have another outcome than their transaction: they get a line of their own.
     """
-    last = None
-    for change in changes:
-        names = ("source_id", "epoch", "binlog_file", "transaction_pos", "outcome")
-        transaction = tuple(change[name] for name in names)
-        if transaction != last:
-            if last is not None:
-                print_line()
-            print_line(_head_of_transaction(change))
-            last = transaction
-        print_line(f"  {_head_of_change(change)}")
-        lines = list(_values(change))
-        width = max((len(name) for name, _ in lines), default=0)
-        for name, text in lines:
-            print_line(f"      {name:<{width}}  {text}")
+    last: tuple[Any, ...] | None = None
+    last_statement: str | None = None
+    while some := list(itertools.islice(changes, _TEXT_ROWS)):
+        for change, statement in zip(some, texts_of_statements(log, some), strict=True):
+            names = ("source_id", "epoch", "binlog_file", "transaction_pos", "outcome")
+            transaction = tuple(change[name] for name in names)
+            if transaction != last:
+                if last is not None:
+                    print_line()
+                print_line(_head_of_transaction(change))
+                last, last_statement = transaction, None
+            if statement is not None and statement != last_statement:
+                print_line(f"  statement: {_in_a_line(statement)}")
+                last_statement = statement
+            print_line(f"  {_head_of_change(change)}")
+            lines = list(_values(change))
+            width = max((len(name) for name, _ in lines), default=0)
+            for name, text in lines:
+                print_line(f"      {name:<{width}}  {text}")
+
+
+def _in_a_line(statement: str) -> str:
+    """Return a statement in one line, without the end of a long one."""
+    text = " ".join(statement.split())
+    return human(text if len(text) <= _STATEMENT_CHARACTERS else f"{text[:_STATEMENT_CHARACTERS]}…")
 
 
 def _head_of_transaction(change: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def test_text_shows_changed_values_by_transaction(home: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "2026-11-22 18:36:15  followed/0/binlog.000001/858  gtid 0-1-4",
+        "  statement: insert into yard.boats values (1, 'sail', 'Ida', 1.5), (2, 'motor', 'Åse', null)",
         "  INSERT yard.boats 1 at 1061",
         "      id    '1'",
         "      kind  'sail'",
@@ -42,10 +44,12 @@ def test_text_shows_changed_values_by_transaction(home: Path) -> None:
         "      n     '1.50'",
         "",
         "2026-11-22 18:36:15  followed/0/binlog.000001/1150  gtid 0-1-5",
+        "  statement: update yard.boats set n = n + 1",
         "  UPDATE yard.boats 1 at 1303",
         "      n  '1.50' → '2.50'",
         "",
         "2026-11-22 18:36:23  followed/0/binlog.000002/548  gtid 0-1-9",
+        "  statement: update yard.boats set length = 7 where id = 1",
         "  UPDATE yard.boats 1 at 716",
         "      length  NULL → '7'",
     ]
@@ -197,6 +201,23 @@ def test_the_filter_that_fits_nothing_is_named(options: tuple[str, ...], sentenc
     shop = SAMPLES / "shop-mysql"
     files = ("--files", shop / "binlog.000001", "--snapshot-dir", shop / "schema")
     assert_sentence(binloom_here("query", *files, *options, home=tmp_path), 0, re.escape(sentence))
+
+
+def test_the_logged_statement_stands_above_its_changes(tmp_path: Path) -> None:
+    """A statement of two rows, and one in a transaction of several statements."""
+    shown = binloom_here("query", "--files", FIXTURES / "mariadb-defaults.binlog", home=tmp_path).stdout
+    printed = shown.splitlines()
+    events = [line for line in printed if line.startswith(("  statement: ", "  INSERT", "  UPDATE", "  DELETE"))]
+    assert events[0].startswith("  statement: insert into fixture.things values (1, 'one', 'Zürich'")
+    assert len(events[0]) <= len("  statement: ") + 301
+    texts = [line for line in events if line.startswith("  statement: ")]
+    kinds = {(text.split()[1], change.split()[0].lower()) for text, change in pairwise(events) if text in texts}
+    assert kinds >= {("insert", "insert"), ("update", "update"), ("delete", "delete")}
+    assert all(one == other for one, other in kinds)
+    # Rows of one statement have it once above them.
+    assert len(texts) < len(events) - len(texts)
+    without = binloom_here("query", "--files", FIXTURES / "mariadb-annotate-off.binlog", home=tmp_path).stdout
+    assert "INSERT" in without and "statement:" not in without
 
 
 def test_a_thread_is_not_in_the_log_of_an_older_mariadb(home: Path) -> None:
