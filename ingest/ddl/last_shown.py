@@ -68,8 +68,10 @@ def _contradicts(
     if action.action != "add_column" or action.is_conditional or _table_of(action) != table:
         return False
     added = {lowered(column.name) for column in action.columns} - names.keys()
-    later = [one for _, one in islice(actions, number + 1, None) if table in (_table_of(one), _made_by_rename(one))]
-    return bool(added) and not any(
+    if not added:
+        return False
+    later = (one for _, one in islice(actions, number + 1, None) if table in (_table_of(one), _made_by_rename(one)))
+    return not any(
         lowered(one.column_name or "") in added or one.action.startswith(("create_", "drop_table", "rename_table"))
         for one in later
     )
