@@ -13,7 +13,16 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from binloom.options import SCHEMA_FROM, Ddl, FromFiles, IndexDir, MoreFiles, SnapshotDir
+from binloom.options import (
+    SCHEMA_FROM,
+    Ddl,
+    FromFiles,
+    IndexDir,
+    MoreFiles,
+    SnapshotDir,
+    take_signature,
+    with_options,
+)
 from binloom.server_options import with_server
 from ingest.errors import UsageError
 
@@ -49,24 +58,13 @@ def with_files(*, uses_index: bool = True, has_server: bool = True, has_port: bo
     of_server = with_server("--schema-from", help=SCHEMA_FROM, has_port=has_port)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command)
-        parameters: list[inspect.Parameter] = []
-        for name, parameter in signature.parameters.items():
-            named = {name: (parameter.annotation, parameter.default)}
-            if name == "inputs":
-                named = {key: (annotation, None) for key, annotation in options.items()}
-            parameters += [
-                inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-                for key, (annotation, default) in named.items()
-            ]
-
         @wraps(command)
         def reading(**given: Any) -> None:
             inputs = _inputs(uses_index=uses_index, **{name: given.pop(name, None) for name in options})
             command(inputs=inputs, **given)
 
-        reading.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        reading.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+        without_value = {name: (annotation, None) for name, annotation in options.items()}
+        take_signature(reading, with_options(inspect.signature(command), "inputs", without_value))
         return of_server(reading) if has_server else reading
 
     return decorate

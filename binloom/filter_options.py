@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from binloom.options import not_empty
+from binloom.options import not_empty, take_signature
 
 PANEL: Final = "Filters"
 
@@ -106,8 +106,5 @@ def _with_options(chosen_options: dict[str, Any], command: Callable[..., None]) 
         command(filters=Filters.of(**chosen), **given)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    filtered.__signature__ = signature.replace(parameters=[*keyword_only, *options])  # type: ignore[attr-defined]
-    filtered.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keyword_only, *options)} | {
-        "return": None
-    }
+    take_signature(filtered, signature.replace(parameters=[*keyword_only, *options]))
     return filtered

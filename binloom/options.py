@@ -1,7 +1,9 @@
 """Options that several commands have."""
 
+import inspect
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,6 +16,24 @@ from ingest.errors import UsageError
 
 # As the value of a key, or of the first of its columns.
 _NEGATIVE: Final = re.compile(r"-[0-9]")
+
+
+def with_options(signature: inspect.Signature, name: str, options: Mapping[str, tuple[Any, Any]]) -> inspect.Signature:
+    """Return a signature with options in the place of a parameter, by name with annotation and default."""
+    found: list[inspect.Parameter] = []
+    for own, parameter in signature.parameters.items():
+        named = options if own == name else {own: (parameter.annotation, parameter.default)}
+        found += [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for key, (annotation, default) in named.items()
+        ]
+    return signature.replace(parameters=found)
+
+
+def take_signature(command: Any, signature: inspect.Signature) -> None:
+    """Let a function be called with the options of a signature; typer reads both of these."""
+    command.__signature__ = signature
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()} | {"return": None}
 
 
 def not_empty(parameter: typer.CallbackParam, value: Any) -> Any:

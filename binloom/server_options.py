@@ -54,17 +54,6 @@ def with_server(
     host = Annotated[str | None, typer.Option(*names, metavar="HOST[:PORT]", help=help)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for name, parameter in signature.parameters.items():
-            named = {name: (parameter.annotation, parameter.default)}
-            if name == replaced:
-                named = {name: (host, None), **login_options}
-            parameters += [
-                inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-                for key, (annotation, default) in named.items()
-            ]
-
         @wraps(command)
         def served(**given: Any) -> None:
             place = given.pop(replaced, None)
@@ -74,8 +63,9 @@ def with_server(
                 _refuse_without_server(option, login)
             command(**{replaced: _address(option, place, **login) if is_named else None}, **given)
 
-        served.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        served.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+        signature = inspect.signature(command, eval_str=True)
+        shown = options.with_options(signature, replaced, {replaced: (host, None), **login_options})
+        options.take_signature(served, shown)
         return served
 
     return decorate
