@@ -220,6 +220,15 @@ def test_the_logged_statement_stands_above_its_changes(tmp_path: Path) -> None:
     assert "INSERT" in without and "statement:" not in without
 
 
+def test_statements_are_the_same_in_any_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("query", "--files", FIXTURES / "mariadb-defaults.binlog", "--limit", "1000")
+    whole = binloom_here(*options, home=tmp_path).stdout
+    assert whole.count("\n  statement: ") > 3
+    for rows in (1, 2, 3):
+        monkeypatch.setattr("binloom.commands.query._TEXT_ROWS", rows)
+        assert binloom_here(*options, home=tmp_path).stdout == whole
+
+
 def test_a_thread_is_not_in_the_log_of_an_older_mariadb(home: Path) -> None:
     for source in (("--source", "followed"), ("--files", FIXTURES / "mariadb-metadata-full.binlog")):
         result = binloom_here("query", *source, "--thread", "9", home=home)
