@@ -62,7 +62,7 @@ LONGEST = {
 
 
 # Modules with Spark that `make test` runs: landing, a build of everything, and the questions to it.
-SAMPLE = ("test_demo", "test_land", "test_gate", "test_partitions")
+SAMPLE = ("test_demo", "test_gate", "test_partitions")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,9 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import pyarrow.dataset as dataset
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
 from tests.support.places import PROJECT
@@ -42,10 +39,3 @@ def command(home: Path, *words: str) -> None:
         umask=0,
     )
     assert done.returncode == 0, f"{' '.join(words)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-
-
-def rows_of(home: Path, mart: str, source: str) -> list[dict[str, Any]]:
-    """Return the rows of a mart for one source."""
-    table = dataset.dataset(home / "warehouse" / "binloom.db" / mart, partitioning="hive")
-    rows: list[dict[str, Any]] = table.to_table(filter=dataset.field("source_id") == source).to_pylist()
-    return rows

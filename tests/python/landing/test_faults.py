@@ -17,7 +17,7 @@ import pytest
 from ingest.warehouse.home import raw_table_dir
 from tests.support.depth import at_depth
 from tests.support.freezing import POLL_SECONDS, Kills, Worker
-from tests.support.landing.faulted import SOURCE, digests, land
+from tests.support.landing.faulted import SOURCE, land
 from tests.support.landing.stored import stored
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
@@ -30,7 +30,7 @@ REAL_KILLS = 2
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20260101")
 PAUSE_SECONDS = 0.3
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def states_recorded(home: Path) -> int:
@@ -50,18 +50,16 @@ class Landings:
 
     Attributes
     ----------
-    reference, expected, segments
-        Rows, digests of the tables, and number of segments of an uninterrupted landing.
+    reference, segments
+        Rows by table and number of segments of an uninterrupted landing.
     """
 
     def __init__(self, folder: Path, worker: Worker) -> None:
         self.home, self._empty = folder / "home", folder / "empty"
         self.home.mkdir()
         self._empty.mkdir()
-        self._worker = worker
         worker.call(land, self.home, folder / "whole")
         self.reference = stored(self.home)
-        self.expected = worker.call(digests, self.home)
         self.segments = committed(self.home)
         whole = states_recorded(self.home)
         self.kills = Kills(worker, self.home, folder, random.Random(SEED), states_recorded, whole, PAUSE_SECONDS)
@@ -77,9 +75,6 @@ class Landings:
         assert stored(self.home) == self.reference, found
         # No half-written file is left in a folder that readers list.
         assert not list((self.home / "warehouse").glob("**/*.tmp")), found
-        # A landing that is to be killed is compared by its files alone.
-        if number == 0:
-            assert self._worker.call(digests, self.home) == self.expected, found
         return copies
 
     def repair(self, broken: Path, number: int = 0) -> list[Path]:
@@ -97,7 +92,7 @@ def landings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Landings]:
 
 
 def test_killed_at_random_instants(landings: Landings) -> None:
-    assert landings.expected["row_events"][0] > 300
+    assert len(landings.reference["row_events"]) > 300
     assert landings.segments > 10
     first: list[Path] = []
     while len(first) < KILLS - KILLS_OF_REPAIRS:

@@ -2,20 +2,23 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ingest.landing import IngestOptions, ingest
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.recorder import now
 from ingest.sources.files.directory import find_binlogs
-from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.partitions import REGISTERED_UNTIL, confirm_registered, register_pending
+from ingest.warehouse.catalog import create_statement, ensure_tables
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.partitions import REGISTERED_UNTIL, confirm_registered, open_tables, register_pending
 from ingest.warehouse.record import read_states
 from ingest.warehouse.segments import FIRST_EVENT, Segment
-from ingest.warehouse.tables import SEGMENT_TABLES
+from ingest.warehouse.tables import SEGMENT_TABLES, STATEMENTS
 from tests.support.landing.binlogs import SHOP, transaction_ends
 from tests.support.landing.spark import raw_rows, spark_home
 
@@ -166,3 +169,26 @@ class Told:
     def sql(self, statement: str, /) -> Any:
         self.statements.append(statement)
         return self.session.sql(statement)
+
+
+def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path) -> None:
+    ingest("columns", find_binlogs(SHOP), SMALL, home=home)
+    before = raw_rows(session, "statements", "columns")
+    added = {"sql_mode", "time_zone", "character_set_client"}
+    older = replace(STATEMENTS, columns=pa.schema([one for one in STATEMENTS.columns if one.name not in added]))
+    session.sql("drop table binlog_raw.statements")
+    session.sql(create_statement(older, str(raw_table_dir("statements", home))))
+    session.sql("alter table binlog_raw.statements recover partitions")
+    session.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
+    assert not added & set(session.table("binlog_raw.statements").columns)
+    assert ensure_tables(session, warehouse_dir(home)) == []
+    assert before == raw_rows(session, "statements", "columns") != []
+    # One check is enough: the tables are not examined again.
+    session.sql("drop table binlog_raw.statements")
+    session.sql(create_statement(older, str(raw_table_dir("statements", home))))
+    assert ensure_tables(session, warehouse_dir(home)) == []
+    assert not added & set(session.table("binlog_raw.statements").columns)
+    session.sql("drop table binlog_raw.statements")
+    # Rows that were landed before are still there.
+    open_tables(session, home)
+    assert before == raw_rows(session, "statements", "columns")

@@ -5,7 +5,6 @@ python -m tests.support.landing.faulted compact HOME OPERATIONS
 python -m tests.support.landing.faulted snapshot HOME OPERATIONS
 """
 
-import hashlib
 import os
 import signal
 import sys
@@ -17,7 +16,6 @@ from ingest.landing.held import StreamLanding
 from ingest.sources.files.directory import find_binlogs
 from ingest.sources.snapshots.snapshot_files import read_snapshot_dir
 from tests.support.landing.binlogs import SHOP
-from tests.support.landing.spark import all_rows, spark_home
 
 SOURCE = "faulted"
 SEGMENT_BYTES = 4_000
@@ -53,13 +51,6 @@ def land(home: Path, is_over: Path | None = None) -> None:
 def land_schema(home: Path) -> None:
     """Land the schema of the sample, which names its rows."""
     land_snapshot(SOURCE, read_snapshot_dir(SHOP / "schema"), home)
-
-
-def digests(home: Path) -> dict[str, tuple[int, str]]:
-    """Return the number of rows and a digest of the rows of each table."""
-    with spark_home(home) as session:
-        tables = all_rows(session, SOURCE)
-    return {name: (len(rows), hashlib.sha256(repr(rows).encode()).hexdigest()) for name, rows in tables.items()}
 
 
 def die_before(operations: int) -> None:

@@ -12,9 +12,7 @@ from ingest.landing.published import open_home
 from ingest.warehouse.partitions import forget_lists_of_files, open_tables
 from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import RAW_TABLES
-
-# These values differ from run to run.
-RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at", "published_at", "evidence_hash"}
+from tests.support.landing.stored import RUN_COLUMNS
 
 
 @contextmanager
@@ -48,22 +46,6 @@ def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:
     if table == "segments":
         frame = frame.where("status <> 'in_progress'")
     return sorted((_plain(row) for row in frame.select(columns).collect()), key=repr)
-
-
-def all_rows(session: Any, source_id: str) -> dict[str, list[Any]]:
-    """Return the rows of all raw tables that an ingest fills."""
-    names = [
-        "sources",
-        "binlog_files",
-        "segments",
-        "row_events",
-        "transactions",
-        "statements",
-        "table_maps",
-        "ddl_actions",
-        "unsupported_events",
-    ]
-    return {name: raw_rows(session, name, source_id) for name in names}
 
 
 def _plain(row: Any) -> tuple[Any, ...]:

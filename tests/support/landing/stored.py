@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.dataset as dataset
 import pyarrow.parquet as pq
 
 from ingest.warehouse.files import segment_folder
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.tables import RAW_TABLES
-from tests.support.landing.spark import RUN_COLUMNS
+from ingest.warehouse.tables import RAW_TABLES, SEGMENT_TABLES
+
+# These values differ from run to run.
+RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at", "published_at", "evidence_hash"}
 
 
 def stored(home: Path) -> dict[str, list[str]]:
@@ -24,6 +29,32 @@ def stored(home: Path) -> dict[str, list[str]]:
             rows += [f"{folder} {row}" for row in data.to_pylist() if row.get("status") != "in_progress"]
         content[name] = sorted(rows)
     return content
+
+
+def landed(home: Path, table: str, source_id: str | None = None) -> list[dict[str, Any]]:
+    """Return the rows of a raw table, or those of one source, by column and in the order of files and positions."""
+    raw, folder = RAW_TABLES[table], raw_table_dir(table, home)
+    if not folder.exists():
+        return []
+    partitions = dataset.partitioning(pa.schema([raw.columns.field(name) for name in raw.partition]), flavor="hive")
+    of_source = None if source_id is None else dataset.field("source_id") == source_id
+    rows: list[dict[str, Any]] = (
+        dataset.dataset(folder, raw.columns, "parquet", partitioning=partitions).to_table(filter=of_source).to_pylist()
+    )
+    return sorted(rows, key=lambda row: (row.get("binlog_file") or "", *(row.get(name) or 0 for name in _KEY)))
+
+
+def landed_by_table(home: Path, source_id: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of all tables that an ingest fills, without values that differ from run to run."""
+    names = ("sources", "binlog_files", "segments", *SEGMENT_TABLES, "table_maps", "ddl_actions")
+    return {
+        name: [
+            {column: value for column, value in row.items() if column not in RUN_COLUMNS}
+            for row in landed(home, name, source_id)
+            if row.get("status") != "in_progress"
+        ]
+        for name in names
+    }
 
 
 def segment_rows(home: Path, table: str) -> list[str]:
