@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.binlog import forge
 from tests.support.binlog.forge import FileMaker
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import flip_bit
 from tests.support.places import FIXTURES, SAMPLES
 
@@ -24,7 +25,7 @@ KEYS += ["schema_name", "table_name"]
 
 
 def changes(*arguments: object) -> list[dict[str, Any]]:
-    result = binloom("decode", *arguments)
+    result = binloom_here("decode", *arguments)
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -80,7 +81,7 @@ def test_changes_of_documents_that_the_log_does_not_have() -> None:
         {"column_ordinal": 1, "operation": "replace", "path": "$.deep.n", "value": "22"},
         {"column_ordinal": 1, "operation": "insert", "path": "$.fresh", "value": '{"k": 1}'},
     ]
-    text = binloom("decode", "--format", "text", path)
+    text = binloom_here("decode", "--format", "text", path)
     assert (text.returncode, text.stderr) == (0, "")
     assert "    @2  (not logged) → (changed in part: remove $.tags[0]; remove $.deep.list[0])\n" in text.stdout
 
@@ -111,7 +112,7 @@ def _timeless(row: dict[str, Any], image: str) -> dict[str, str] | None:
 
 def test_csv_has_a_header_and_the_same_rows() -> None:
     sample = MYSQL / "binlog.000002"
-    rows = list(csv.DictReader(io.StringIO(binloom("decode", "--format", "csv", sample).stdout, newline="")))
+    rows = list(csv.DictReader(io.StringIO(binloom_here("decode", "--format", "csv", sample).stdout, newline="")))
     expected = changes(sample)
     assert len(rows) == len(expected)
     for row, change in zip(rows, expected, strict=True):
@@ -121,7 +122,7 @@ def test_csv_has_a_header_and_the_same_rows() -> None:
 
 
 def test_text_shows_what_changed_with_an_arrow() -> None:
-    result = binloom("decode", "--format", "text", MYSQL / "binlog.000002", "--snapshot-dir", MYSQL / "schema")
+    result = binloom_here("decode", "--format", "text", MYSQL / "binlog.000002", "--snapshot-dir", MYSQL / "schema")
     assert result.returncode == 0
     assert "UPDATE shop.orders at binlog.000002:" in result.stdout
     assert "'shipped' → 'cancelled'" in result.stdout
@@ -139,7 +140,7 @@ def test_schema_and_table_filters() -> None:
 
 @pytest.mark.parametrize("option", ["--schemas", "--tables", "--exclude-tables"])
 def test_an_empty_filter_is_refused(option: str) -> None:
-    assert_sentence(binloom("decode", MYSQL / "binlog.000001", option, ""), 2, f"{option} is empty")
+    assert_sentence(binloom_here("decode", MYSQL / "binlog.000001", option, ""), 2, f"{option} is empty")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_an_empty_filter_is_refused(option: str) -> None:
     ],
 )
 def test_filters_that_fit_nothing_are_told(options: tuple[str, ...], sentences: tuple[str, ...]) -> None:
-    result = binloom("decode", MYSQL / "binlog.000001", *options)
+    result = binloom_here("decode", MYSQL / "binlog.000001", *options)
     assert_sentence(result, 0, "no row change fits the filters", *sentences)
     assert result.stdout == "" and len(result.stderr.splitlines()) == (2 if sentences else 1)
 
@@ -178,7 +179,7 @@ def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed(tmp_path: Path) 
     maker.rows(30, 1, b"\0abcd")
     position = maker.rows(30, 0, b"", table_id=9, bitmaps=b"")
     maker.commit()
-    result = binloom("decode", maker.write(tmp_path))
+    result = binloom_here("decode", maker.write(tmp_path))
     assert result.returncode == 3
     assert "WRITE_ROWS" in result.stderr and str(position) in result.stderr
     assert result.stdout.splitlines()
@@ -187,9 +188,9 @@ def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed(tmp_path: Path) 
 def test_bad_checksums_are_passed_over_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(flip_bit((MYSQL / path.name).read_bytes(), 9000))
-    stopped = binloom("decode", path)
+    stopped = binloom_here("decode", path)
     assert stopped.returncode == 3
-    passed_over = binloom("decode", path, "--skip-bad-checksum")
+    passed_over = binloom_here("decode", path, "--skip-bad-checksum")
     assert passed_over.returncode == 3
     assert "position 8796: " in passed_over.stderr and "bad_checksum" in passed_over.stderr
     whole = changes(MYSQL / path.name)
@@ -198,7 +199,7 @@ def test_bad_checksums_are_passed_over_when_asked(tmp_path: Path) -> None:
     assert all(line in whole for line in lines)
     # The same holds for a start after that position.
     behind = whole[-5]["start_pos"]
-    cut = binloom("decode", path, "--skip-bad-checksum", "--start-position", behind)
+    cut = binloom_here("decode", path, "--skip-bad-checksum", "--start-position", behind)
     assert cut.returncode == 0
     assert [json.loads(line) for line in cut.stdout.splitlines()] == [
         row for row in whole if row["start_pos"] >= behind

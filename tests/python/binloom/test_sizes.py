@@ -25,6 +25,7 @@ from recover.sources.log import Log
 from recover.undo.print import inserts
 from recover.undo.select import changes
 from tests.support.binlog import forge
+from tests.support.depth import at_depth
 from tests.support.in_process import binloom_here
 from tests.support.recover.written_marts import write_marts
 
@@ -46,8 +47,8 @@ with_small_batches = pytest.mark.usefixtures("small_batches")
 
 
 def around(*sizes: int) -> list[int]:
-    """Return each size, the one below it and the one above."""
-    return sorted({one for size in sizes for one in (size - 1, size, size + 1)})
+    """Return each size and the one above, in `make deep` also the one below it."""
+    return sorted({one for size in sizes for one in range(size - at_depth(0, 1), size + 2)})
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.undo_servers import Case, played, rows_of, run, statements_of
 
-ALL = marked("mysql", "mysql56", "mariadb", "mariadb118")
+ALL = marked("mysql", "mariadb118", deep=("mysql56", "mariadb"))
 TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4, c int not null default 4)"
 ROWS = "insert into t values (1, 1, 'one', 1), (2, 2, 'two', 2), (3, 3, null, 3)"
 DELETE, UPDATE = "delete from t where id = 1", "update t set a = a + 10, b = 'x' where id > 1"

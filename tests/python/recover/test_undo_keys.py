@@ -18,7 +18,7 @@ from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.undo_servers import Case, marts, position_of, root_of, rows_of, run, transaction
 
-ALL = marked("mysql", "mysql56", deep=("mariadb", "mariadb118"))
+ALL = marked("mysql", deep=("mysql56", "mariadb", "mariadb118"))
 MINIMAL = "set session binlog_row_image = 'MINIMAL'"
 PARENTS = "create table p (id int primary key, code varchar(9) character set utf8mb4, a int, unique key (code))"
 TWO_PARENTS = "insert into p values (1, 'one', 0), (2, 'two', 0)"

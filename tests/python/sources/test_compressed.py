@@ -189,10 +189,10 @@ def test_processes_keep_only_the_files_that_they_land(tmp_path: Path) -> None:
     archives.mkdir()
     data, ends = FILES[0].read_bytes(), transaction_ends(FILES[0])
     transactions = data[ends[0] : ends[-1]]
-    large = gzip.compress(data[: ends[0]] + transactions * ((10 << 20) // len(transactions)), 1)
+    large = gzip.compress(data[: ends[0]] + transactions * ((2 << 20) // len(transactions)), 1)
     for number in range(1, 10):
         (archives / f"binlog.00000{number}.gz").write_bytes(large)
-    with SmallDisk(tmp_path / "disk") as disk:
+    with SmallDisk(tmp_path / "disk", megabytes=13) as disk:
         arguments = ("ingest", "--source", "shop", "--binlog-dir", archives, "--all")
         result = binloom(*arguments, home=tmp_path / "home", env={"TMPDIR": str(disk.folder)})
     assert result.returncode == 0, result.stderr

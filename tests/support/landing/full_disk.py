@@ -54,12 +54,14 @@ class SmallDisk:
     ----------
     folder
         The mount point; it is created.
+    megabytes
+        Its size.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, megabytes: int = 64) -> None:
         self.folder = folder
         folder.mkdir()
-        mounted = _run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder))
+        mounted = _run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder))
         if mounted:
             pytest.skip(f"no disk can be mounted here: {mounted}")
 
