@@ -262,7 +262,7 @@ def with_character_set(column: Column, character_set: str | None, collation: str
     if data_type in LABELLED:
         # Only CREATE TABLE tells that the table is in `binary`. The bytes of labels then depend on the session.
         is_open = character_set is None or (character_set == "binary" and column.character_set is None)
-        column_type = in_any(column_type) if is_open else in_column(column_type, character_set)
+        column_type = in_any(column_type, character_set) if is_open else in_column(column_type, character_set)
     if character_set is None:
         return replace(column, column_type=column_type, character_set=None, collation=None)
     name = name_in(data_type, character_set, column.length)

@@ -83,10 +83,20 @@ def reinterpreted(text: str, before: str | None, after: str | None) -> str:
     return f"{text.partition('(')[0]}({written(kept)})" if kept and is_text else _nameless(text)
 
 
-def in_any(text: str) -> str:
-    """Return the type of a column in an unknown character set: a character set may lack what is not ASCII."""
+def in_any(text: str, character_set: str | None = None) -> str:
+    """Return the type of a column whose labels an unknown session, or in an unknown character set, defines.
+
+    Parameters
+    ----------
+    text
+        The type as the statement has it.
+    character_set
+        `binary`: it has the bytes that the session has for text. None for an unknown one, which may lack what is not
+        ASCII, and may read bytes in another way.
+    """
     labels = [_label(found) for found in _LABEL.finditer(text)]
-    return text if all(isinstance(label, str) and label.isascii() for label in labels) else _nameless(text)
+    is_known = all(label.isascii() if isinstance(label, str) else character_set == BINARY for label in labels)
+    return in_column(text, character_set) if is_known else _nameless(text)
 
 
 def _nameless(text: str) -> str:

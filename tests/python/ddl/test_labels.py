@@ -9,6 +9,7 @@ from ingest.binlog.events.hints import enum_members
 from ingest.binlog.text.charsets import as_text, decode_text, encode_text
 from ingest.ddl.labels import in_any, in_column, reinterpreted, written
 from ingest.ddl.shapes import Shapes
+from ingest.ddl.statements import actions_of
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.ddl.folded import observed, stated_actions
@@ -44,6 +45,11 @@ SESSIONS = [
     ("create table {} (a enum(0xE920,0xff) charset binary, b enum(0x61) charset utf32, c enum(0xe9) charset utf8mb4)",),
     ("create table {} (a enum(0xE9,'x')) charset latin1",),
     ("create table {} (a enum('x')) charset latin1", "alter table {} add b enum(0xE9)"),
+    ("create table {} (a int) charset binary", "alter table {} add b enum(0x61,x'6220','b'), add c set(b'1100001')"),
+    ("create table {} (a int) charset binary", "alter table {} modify a enum(0xC3A9,'b ')"),
+    ("create table {} (a int) charset binary", "set names binary", "alter table {} modify a enum('é','b ')"),
+    ("create table {} (a int) charset binary", "set names latin1", "set character_set_connection = binary",
+     "alter table {} modify a enum('é',0x61)"),
     ("create table {} (a enum('€','ÿ','漢')) charset latin1",),
     # Texts of a session without a character set are bytes, too.
     ("set names binary", "create table {} (a enum('é','x') charset latin1, b enum('é') charset utf8mb4,"
@@ -166,6 +172,20 @@ def test_zeros_fill_the_first_character_of_bytes() -> None:
     # MySQL 5.6 writes only the zeros.
     assert in_column("x'e9'", "utf16") == "'é'" == in_column("x'0000e9'", "utf32")
     assert in_column("x'e9'", None) == "x'e9'" == in_column("x'e9'", "utf8mb4")
+
+
+def test_bytes_are_labels_of_a_table_in_binary() -> None:
+    shapes = Shapes()
+    for text in (
+        "create table t (a int) charset binary",
+        "alter table t modify a enum(0x61,x'6220',b'1100011','d ')",
+        "alter table t add b enum(0x61,'é')",
+    ):
+        for action in actions_of(text, "d"):
+            shapes.apply(action)
+    types = [column.column_type for column in shapes.tables["d", "t"].columns]
+    # The bytes of `é` are those of the session.
+    assert types == ["enum('a','b ','c','d ')", "enum(?)"]
 
 
 def test_labels_of_which_nobody_knows_the_bytes_are_no_labels() -> None:
