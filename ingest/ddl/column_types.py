@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.ddl.actions import Column, Default
-from ingest.ddl.labels import Literals, in_any, in_column, written
+from ingest.ddl.labels import Literals, in_any, in_column, in_table, written
 from ingest.ddl.sql_modes import MAXDB, ORACLE, REAL_AS_FLOAT, TYPE_SCHEMAS
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
@@ -230,8 +230,8 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     known = found.character_set or character_set
     if found.name in LABELLED:
         if known == "binary":
-            found = replace(found, sizes=found.binary_sizes or found.sizes, character_set=known, collation=known)
-        return replace(found, sizes=found.sizes if known is None else in_column(found.sizes, known))
+            found = replace(found, character_set=known, collation=known)
+        return replace(found, sizes=in_table(found.sizes, found.binary_sizes, known))
     name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
     if known is not None and (longer := _longer_type(found.name, found.column_type, known)):
         found, name = replace(found, sizes=""), longer
@@ -368,7 +368,7 @@ def _label(cursor: Cursor, dialect: Dialect, *, is_binary: bool = False) -> str 
         if dialect.literals is not None and dialect.literals.are_bytes and _LOST_BYTE.search(cursor.written()):
             raise cursor.not_understood("a label whose bytes are text")
         text = cursor.text()
-        if dialect.literals is None or text.isascii():
+        if dialect.literals is None:
             return text
         return dialect.literals.bytes_of(text) if is_binary else dialect.literals.read(text)
     kind, text = cursor.literal()

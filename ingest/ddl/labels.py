@@ -63,6 +63,27 @@ def in_column(text: str, character_set: str | None) -> str:
     return _each(text, lambda label: _in_column(label, character_set))
 
 
+def in_table(text: str, in_binary: str, character_set: str | None) -> str:
+    """Return the labels of a statement as they are in a table.
+
+    Parameters
+    ----------
+    text
+        Labels as the statement has them.
+    in_binary
+        Those of a column in `binary`, if they may differ.
+    character_set
+        That of the column; None where it is unknown. Then labels stay as they are, except ASCII with other bytes in a
+        column in `binary`, as of a connection in utf16: nobody knows them.
+    """
+    if character_set == BINARY:
+        return in_column(in_binary or text, BINARY)
+    if character_set is not None:
+        return in_column(text, character_set)
+    is_certain = not in_binary or not text.isascii() or in_column(in_binary, BINARY) == in_column(text, BINARY)
+    return text if is_certain else "?"
+
+
 def reinterpreted(text: str, before: str | None, after: str | None) -> str:
     """Return the labels of a column whose table is converted: the servers keep their bytes.
 
@@ -125,7 +146,7 @@ def _in_column(label: str | bytes, character_set: str | None) -> str | bytes:
             return label
         width = _WIDTHS.get(character_set, 1)
         label = _shown(label.rjust(-(-len(label) // width) * width, b"\0"), character_set)
-    elif character_set is not None and character_set != BINARY and not label.isascii():
+    elif character_set is not None and character_set != BINARY:
         label = decode_text(encode_text(label, character_set), character_set)
     # Spaces at the end are no part of a label, except in bytes.
     return label.rstrip(" ") if isinstance(label, str) and character_set != BINARY else label

@@ -7,7 +7,7 @@ import pytest
 
 from ingest.binlog.events.hints import enum_members
 from ingest.binlog.text.charsets import as_text, decode_text, encode_text
-from ingest.ddl.labels import in_any, in_column, reinterpreted, written
+from ingest.ddl.labels import Literals, in_any, in_column, reinterpreted, written
 from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
 from tests.servers import Server
@@ -55,7 +55,13 @@ SESSIONS = [
     ("set names binary", "create table {} (a enum('é','x') charset latin1, b enum('é') charset utf8mb4,"
      " c enum('é ') charset binary, d enum('é') charset utf16)"),
     ("set names latin1", "create table {} (a enum('é') charset utf8mb4)"),
+    ("set names binary", "create table {} (a enum('ab','x','abc ') charset utf16, b enum('ab','[') charset utf32,"
+     " c enum('[','x ') charset swe7, d enum('x ','y') charset latin1, e enum('x ','y') charset utf16le)"),
+    ("create table {} (a int) charset ucs2", "set names binary", "alter table {} modify a enum('ab','x','abc ')"),
     # Texts pass through the character set of the connection.
+    ("set character_set_connection = swe7", "create table {} (a enum('[','y') charset latin1,"
+     " b enum('@','y') charset binary, c enum('~','y') charset utf8mb4)"),
+    ("create table {} (a enum('[',0x5B,'^') charset swe7)",),
     ("set character_set_connection = latin1", "create table {} (a enum('é','Č','漢') charset utf8mb4)"),
     ("set character_set_connection = latin2", "create table {} (a enum('é','Č ') charset latin2,"
      " b set('é') charset latin1)"),
@@ -186,6 +192,21 @@ def test_bytes_are_labels_of_a_table_in_binary() -> None:
     types = [column.column_type for column in shapes.tables["d", "t"].columns]
     # The bytes of `é` are those of the session.
     assert types == ["enum('a','b ','c','d ')", "enum(?)"]
+
+
+def test_ascii_is_not_the_same_bytes_in_each_session() -> None:
+    def types(table: str, column: str, session: Literals) -> list[str | None]:
+        shapes = Shapes()
+        statements = (f"create table t (a int, {column}) {table}", f"alter table t modify a {column[2:]}")
+        for action in (one for text in statements for one in actions_of(text, "d", literals=session)):
+            shapes.apply(action)
+        return [one.column_type for one in shapes.tables["d", "t"].columns]
+
+    utf16, binary = Literals("utf8mb4", "utf16"), Literals("binary", "binary")
+    assert types("charset binary", "b enum('x')", utf16) == ["enum(?)", "enum('\\0x')"]
+    assert types("charset binary", "b enum('x')", binary) == ["enum('x')", "enum('x')"]
+    assert types("charset utf16", "b enum('ab')", binary) == ["enum('慢')", "enum('慢')"]
+    assert types("charset latin1", "b enum('ab ')", binary) == ["enum('ab')", "enum('ab')"]
 
 
 def test_labels_of_which_nobody_knows_the_bytes_are_no_labels() -> None:
