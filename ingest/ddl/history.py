@@ -12,6 +12,7 @@ from ingest.ddl.hashed_keys import is_hash
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
+from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY, without_hidden
 
 Place = tuple[int, ...]
 """A position in a log. Positions compare as tuples do."""
@@ -167,7 +168,7 @@ def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = 
         Versions by schema and table name, oldest first. The first version begins at `BEGINNING`.
     """
     fold = _Fold(breaks_before)
-    for place, event in events:
+    for place, event in without_hidden(events):
         fold.take(place, event)
     return fold.versions
 
@@ -175,7 +176,7 @@ def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = 
 def shapes_after(events: Iterable[tuple[Place, Event]]) -> Shapes:
     """Return the known tables and defaults of schemas after snapshots, statements, gaps and handovers, in order."""
     fold = _Fold()
-    for place, event in events:
+    for place, event in without_hidden(events):
         fold.take(place, event)
     return fold.known_shapes()
 
@@ -454,7 +455,7 @@ class _Fold:
         """Return why a definition is unknown after an action that does not fit it, None if it was unknown before."""
         match action.action:
             case "not_understood":
-                return "a statement is not understood"
+                return MAY_BE_TEMPORARY if action.detail == MAY_BE_TEMPORARY else "a statement is not understood"
             case "create_select":
                 return "created with the columns of a query"
             case "create_like":
@@ -466,8 +467,7 @@ class _Fold:
         return "altered in a way that its columns do not allow" if table in self._known else None
 
     def _may_be_sequence(self, table: TableId) -> bool:
-        columns = self._columns(table)
-        return columns is None or {row["column_name"] for row in columns} == SEQUENCE_COLUMNS
+        return (columns := self._columns(table)) is None or {row["column_name"] for row in columns} == SEQUENCE_COLUMNS
 
     def _note(self, place: Place, table: TableId, *, is_observed: bool = False, is_handed_over: bool = False) -> None:
         versions = self.versions.setdefault(table, [*self._unheard_of])

@@ -26,6 +26,7 @@ from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
 from ingest.ddl.sql_modes import MODES_OF_VALUES, SYNTAXES
 from ingest.ddl.table_options import hiding_options, read_option
+from ingest.ddl.temporary_tables import temporary
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl, sets_sql_mode
 from ingest.ddl.versioning import PERIOD, with_row_end
@@ -158,10 +159,12 @@ class _Reader:
                 return []
             case "TRUNCATE", _:
                 return self._truncate()
+            case "DROP", "TABLE" if "TEMPORARY" in modifiers:
+                return [temporary(one, verb) for one in self._drop_table()]
             case _, "TABLE" if "TEMPORARY" in modifiers:
                 self._is_conditional()
                 self._table()
-                return [self._action("other", detail=f"{verb.lower()} temporary table")]
+                return [temporary(self._action("other"), verb)]
             case "CREATE", "TABLE":
                 return self._create_table("REPLACE" in modifiers)
             case "ALTER", "TABLE":

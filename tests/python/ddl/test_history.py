@@ -10,6 +10,7 @@ from ingest.ddl.actions import Action, Column
 from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, shapes_after, versions_of
 from ingest.ddl.last_shown import last_shown
 from ingest.ddl.statements import actions_of
+from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY
 
 T, U = ("s", "t"), ("s", "u")
 
@@ -426,3 +427,24 @@ def test_a_key_has_the_column_that_gets_the_name_of_a_dropped_one(clauses: str) 
     # A column that gets the name by CHANGE does not get the key.
     assert shape.primary_key == (("b", "c") if "add" in clauses else ("b",))
     assert {column.name for column in shape.columns if column.is_nullable is False} == {*shape.primary_key}
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("create table u like t", U),
+        *((text, T) for text in ("alter table t change a x int", "create unique index i on t (a)")),
+    ],
+)
+def test_a_statement_may_be_on_the_temporary_table_of_the_name(text: str, table: tuple[str, str]) -> None:
+    def detail(*texts: str) -> str:
+        actions = [action for one in ("create table t (a int, b int)", *texts) for action in actions_of(one, "s")]
+        last = versions_of(((number,), action) for number, action in enumerate(actions))[table][-1]
+        assert last.evidence is not None
+        assert (last.columns is None) == bool(last.evidence.detail)
+        return last.evidence.detail
+
+    hides, reveals = "create temporary table t (x int, y int)", "drop temporary table if exists v, t"
+    assert detail(hides, text) in ("created like a table that is not known", MAY_BE_TEMPORARY)
+    assert not detail(hides, reveals, text)
+    assert not detail("create temporary table v (x int, y int)", text)
