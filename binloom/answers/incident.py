@@ -188,10 +188,7 @@ def _is_within(statement: SchemaChange, tables: set[str], filters: Filters) -> b
 
 def shown_transactions(log: Log, changes: Sequence[RowChange]) -> Iterator[ShownTransaction]:
     """Yield the transactions of changes, which are in commit order."""
-    texts = dict[str, str]()
-    if log.copies is None:
-        for source, own in groupby(sorted(changes, key=_source), key=_source):
-            texts |= statements_of(log.connection, source, own)
+    texts = statements_of(log, {change.change_id: change.transaction_id for change in changes})
     for _, of_transaction in groupby(changes, key=lambda change: change.transaction_id):
         own_changes = [*of_transaction]
         tables: dict[str, list[ShownRow]] = {}
@@ -199,10 +196,6 @@ def shown_transactions(log: Log, changes: Sequence[RowChange]) -> Iterator[Shown
             tables.setdefault(f"{change.schema_name}.{change.table_name}", []).append(_shown(change))
         told = dict.fromkeys(texts[change.change_id] for change in own_changes if change.change_id in texts)
         yield ShownTransaction(own_changes[0], tuple(told), tables)
-
-
-def _source(change: RowChange) -> str:
-    return change.source_id
 
 
 def _shown(change: RowChange) -> ShownRow:

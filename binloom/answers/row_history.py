@@ -114,7 +114,7 @@ def row_history_of(log: Log, table_name: str, key: str, source_id: str | None = 
     notes += (Note(remark, Kind.UNCERTAIN) for remark in cascades.remarks)
     notes += [*lacks.end(log), *_names(log, table), *lacks.damage(log)]
     changes = (version.change for version in found if version.change is not None)
-    statements = statements_of(log.connection, table.source_id, changes)
+    statements = statements_of(log, {change.change_id: change.transaction_id for change in changes})
 
     def read() -> Iterator[Cells]:
         names = (table.source_id, table.schema_name, table.table_name)

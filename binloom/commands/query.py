@@ -7,9 +7,9 @@ from typing import Any, Final
 from binloom.answers.changes import sums_of
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
-from recover.questions.statement_texts import texts_of_statements
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
+from recover.timeline.logged_statements import statements_of
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
 _TEXT_ROWS: Final = 200
@@ -72,14 +72,15 @@ def _print_paragraphs(log: Log, changes: Iterator[dict[str, Any]]) -> None:
     last: tuple[Any, ...] | None = None
     last_statement: str | None = None
     while some := list(itertools.islice(changes, _TEXT_ROWS)):
-        for change, statement in zip(some, texts_of_statements(log, some), strict=True):
-            names = ("source_id", "epoch", "binlog_file", "transaction_pos", "outcome")
-            transaction = tuple(change[name] for name in names)
+        texts = statements_of(log, {change["change_id"]: _transaction_id(change) for change in some})
+        for change in some:
+            transaction = (_transaction_id(change), change["outcome"])
             if transaction != last:
                 if last is not None:
                     print_line()
                 print_line(_head_of_transaction(change))
                 last, last_statement = transaction, None
+            statement = texts.get(change["change_id"])
             if statement is not None and statement != last_statement:
                 print_line(f"  statement: {_in_a_line(statement)}")
                 last_statement = statement
@@ -96,9 +97,13 @@ def _in_a_line(statement: str) -> str:
     return human(text if len(text) <= _STATEMENT_CHARACTERS else f"{text[:_STATEMENT_CHARACTERS]}…")
 
 
+def _transaction_id(change: Mapping[str, Any]) -> str:
+    return "/".join(str(change[name]) for name in ("source_id", "epoch", "binlog_file", "transaction_pos"))
+
+
 def _head_of_transaction(change: Mapping[str, Any]) -> str:
     parts = [human(change["committed_at"] or change["event_timestamp"])]
-    parts.append(f"{change['source_id']}/{change['epoch']}/{change['binlog_file']}/{change['transaction_pos']}")
+    parts.append(_transaction_id(change))
     if change["gtid"]:
         parts.append(f"gtid {change['gtid']}")
     if change["thread_id"] is not None:

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.cluster.copies import Copies
-from recover.sources.home.landed_marts import STATEMENTS
 from recover.sources.home.marts import MASKED_SOURCES, SERVER_STARTS
 from recover.timeline.events import Table
 from recover.timeline.history import WHOLE_NUMBER, key_of
@@ -53,7 +51,6 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
             " where pk_values_after is not null"
         )
         new = {row[0] for row in moved.fetchall()} - known
-    _copy_statements(copies, table.source_id)
     if not copies.connection.execute("select 1 from binloom.row_changes limit 1").fetchall():
         _copy_nearest_keys(copies, table, text)
     # A transaction that did not commit makes other rows of its tables uncertain, too.
@@ -192,27 +189,6 @@ def _first_changes(copies: Copies, source_id: str) -> "exp.Select | None":
     query = query.where(exp.column("source_id").eq(source_id))
     query = query.where(exp.func("lower", exp.func("concat", "schema_name", "'.'", "table_name")).isin(*names))
     return query.group_by("schema_name", "table_name")
-
-
-def _copy_statements(copies: Copies, source_id: str) -> None:
-    """Copy the statements of the transactions of all copied changes."""
-    from sqlglot import exp
-
-    found = copies.connection.execute(
-        "select epoch, binlog_file, array_agg(distinct transaction_pos) from binloom.row_changes group by all"
-    )
-    parts = [
-        exp.and_(
-            exp.column("epoch").eq(epoch),
-            exp.column("binlog_file").eq(file),
-            exp.column("transaction_pos").isin(*positions),
-        )
-        for epoch, file, positions in found.fetchall()
-    ]
-    if parts:
-        kinds = exp.column("kind").isin(*STATEMENT_KINDS)
-        schema, name = STATEMENTS
-        copies.add(name, exp.and_(exp.column("source_id").eq(source_id), kinds, exp.or_(*parts)), schema=schema)
 
 
 def _copy_nearest_keys(copies: Copies, table: Table, key: str) -> None:

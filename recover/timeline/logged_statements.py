@@ -1,69 +1,50 @@
 """The statements that made row changes, if the server logged them."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from recover.selection.condition import STATEMENT_KINDS
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from recover.sources.log import Log
+
+_TRANSACTION = ("source_id", "epoch", "binlog_file", "transaction_pos")
 
 
-class LoggedChange(Protocol):
-    """A row change with its place in the log."""
-
-    @property
-    def change_id(self) -> str: ...
-    @property
-    def transaction_id(self) -> str: ...
-    @property
-    def binlog_file(self) -> str: ...
-    @property
-    def start_pos(self) -> int: ...
-
-
-def statements_of(connection: "DuckDBPyConnection", source_id: str, changes: Iterable[LoggedChange]) -> dict[str, str]:
+def statements_of(log: "Log", changes: Mapping[str, str]) -> dict[str, str]:
     """Return the text of the statement of each change, by `change_id`; a change without a logged text is missing.
 
     Parameters
     ----------
-    connection
-        It has the view `landed_marts.STATEMENTS`.
-    source_id
-        The source of the changes.
     changes
-        Few changes, such as those of one row.
+        By `change_id`, the `transaction_id` of few changes, such as those of one row, or those that a person reads.
     """
-    places = [(change.change_id, *_place(change)) for change in changes]
-    if not places:
+    from sqlglot import exp
+
+    if not changes:
         return {}
-    rows = connection.execute(
-        """with changes as (
-            select unnest($changes) as change_id, unnest($epochs) as epoch, unnest($files) as binlog_file,
-                unnest($transactions) as transaction_pos, unnest($positions) as start_pos,
-                unnest($ordinals) as payload_ordinal
+    sources, epochs, files, positions = zip(*(one.rsplit("/", 3) for one in {*changes.values()}), strict=True)
+    places = (sources, map(int, epochs), files, map(int, positions))
+    query = (
+        exp.select(*_TRANSACTION, "start_pos", "payload_ordinal", "sql_text")
+        .from_("binloom_staging.stg_binlog__statements")
+        .where(
+            exp.column("kind").isin(*STATEMENT_KINDS),
+            *(exp.column(name).isin(*{*some}) for name, some in zip(_TRANSACTION, places, strict=True)),
         )
-        select change_id, arg_max(sql_text, (statements.start_pos, statements.payload_ordinal))
-        from changes
-        inner join binloom_staging.stg_binlog__statements as statements
-            using (epoch, binlog_file, transaction_pos)
-        where statements.source_id = $source and kind in ('ROWS_QUERY', 'ANNOTATE')
-            and (statements.start_pos, statements.payload_ordinal) < (changes.start_pos, changes.payload_ordinal)
-        group by change_id""",
-        {
-            "source": source_id,
-            **dict(
-                zip(
-                    ("changes", "epochs", "files", "transactions", "positions", "ordinals"),
-                    map(list, zip(*places, strict=True)),
-                    strict=True,
-                )
-            ),
-        },
-    ).fetchall()
-    return dict(rows)
-
-
-def _place(change: LoggedChange) -> tuple[int, str, int, int, int]:
-    """Return epoch, file, position of the transaction, own position and ordinal in the payload of a change."""
-    epoch, transaction_pos = (change.transaction_id.rsplit("/", 3)[part] for part in (1, 3))
-    payload_ordinal = change.change_id.rsplit("/", 2)[1]
-    return int(epoch), change.binlog_file, int(transaction_pos), change.start_pos, int(payload_ordinal)
+        .order_by("start_pos", "payload_ordinal")
+    )
+    found = defaultdict[str, list[tuple[int, int, str | None]]](list)
+    for *transaction, start, ordinal, text in log.rows(query):
+        found["/".join(map(str, transaction))].append((start, ordinal, text))
+    texts = {}
+    for change_id, transaction_id in changes.items():
+        _, start, ordinal, _ = change_id.rsplit("/", 3)
+        own = found[transaction_id]
+        # A statement has written the rows of all events up to the next statement.
+        at = bisect_left(own, (int(start), int(ordinal)), key=lambda one: one[:2])
+        if at and (text := own[at - 1][2]) is not None:
+            texts[change_id] = text
+    return texts
