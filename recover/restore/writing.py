@@ -14,7 +14,7 @@ from ingest.words import counted
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable
 from recover.sources.engine import literal, quoted, registered
-from recover.undo.print.script import closing, comment, opening, zone_notes
+from recover.undo.print.script import closing, comment, opening
 from recover.undo.rows import literals
 from recover.undo.rows.literals import UnprintableValueError
 from recover.undo.tables.table import Column, Table
@@ -33,7 +33,8 @@ def sql_lines(tables: list[RestoredTable], notes: list[str]) -> Iterator[str]:
     for note in notes:
         yield comment(note)
     for table in tables:
-        yield from map(comment, zone_notes(table.table))
+        for warning in table.table.zone_warnings:
+            yield comment(f"not in this script: {warning}")
     yield ""
     names = [table.table.name for table in tables]
     # Rows of tables that refer to each other, or to themselves, come before the rows that they refer to.

@@ -139,7 +139,9 @@ def planned(
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
                 plan.warnings.append(_UNKNOWN_CHILDREN)
             plan.warnings += trigger_warnings(connection, plan.selected, server)
-            plan.warnings += _zone_warnings(plan, definitions)
+            written = {name for name, verb in plan.counts if verb != "DELETE"}
+            for table in definitions.tables.values():
+                plan.warnings += table.zone_warnings if table.text in written else ()
             plan.warnings += never_landed(log, plan.selected)
             plan.warnings += statements_within(connection, selected.source_id, filters)
             if options.with_cascades:
@@ -155,17 +157,6 @@ def planned(
                 plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
                 plan.goes_on_after = log.goes_on_after
             yield planner, plan, heading
-
-
-def _zone_warnings(plan: Plan, definitions: Definitions) -> Iterator[str]:
-    """Yield which generated values a server in UTC may compute in another way than the session of the log."""
-    written = {name for name, verb in plan.counts if verb != "DELETE"}
-    for table in definitions.tables.values():
-        if table.zoned and table.text in written:
-            yield (
-                f"values of {', '.join(table.zoned)} of {table.text} that the server computed from a TIMESTAMP in"
-                " another time zone. When you run the script, it computes them in UTC"
-            )
 
 
 def _why_nothing(log: Log, selection: Selection) -> UsageError:

@@ -16,7 +16,7 @@ from recover.timeline.masked_columns import in_words, masked_tables
 from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State
 from recover.timeline.table_log import events_of
-from recover.undo.print.script import block, closing, comment, opening, zone_notes
+from recover.undo.print.script import block, closing, comment, opening
 from recover.undo.prove.reading import StatementReader
 from recover.undo.prove.writing import statement
 from recover.undo.rows.literals import UnprintableValueError, quoted
@@ -104,7 +104,7 @@ class Inserts:
         if not self.has_document_types:
             yield "dates, times and bytes in JSON documents are written as texts: only --files has their types"
         yield "triggers of the table run"
-        yield from zone_notes(self.table)
+        yield from map("not in this script: {}".format, self.table.zone_warnings)
         yield "run it with the mysql or mariadb client, without that client's option --force"
         yield "the table must exist without these rows; this statement creates one that can take them:"
         yield f"{definition(self.table)};"

@@ -12,7 +12,6 @@ from recover.undo.options import Direction, Mode
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.prove.long_values import in_parts
 from recover.undo.prove.session import SESSION
-from recover.undo.tables.table import Table
 
 Ending = Literal["commit", "rollback"]
 
@@ -72,13 +71,6 @@ def closing() -> Iterator[str]:
     """Yield the lines that bring the settings of the session back."""
     for name in reversed(SESSION):
         yield f"SET SESSION {name} = @binloom_{name};"
-
-
-def zone_notes(table: Table) -> Iterator[str]:
-    """Yield which values the server may compute in another way than the session that wrote the rows."""
-    if table.zoned:
-        names = ", ".join(table.zoned)
-        yield f"the server computes {names} of {table.text} in UTC: a TIMESTAMP may have given others in another zone"
 
 
 def comment(text: str) -> str:

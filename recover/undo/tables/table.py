@@ -200,14 +200,18 @@ class Table:
         return tuple(column.name for column in self.stored)
 
     @cached_property
-    def zoned(self) -> tuple[str, ...]:
-        """The names of generated columns whose values may depend on the time zone of the session that writes a row.
+    def zone_warnings(self) -> tuple[str, ...]:
+        """Which values a script that writes rows may not bring back: another time zone may have given them.
 
-        No snapshot has the expressions of all of them.
+        No snapshot has the expressions of all generated columns.
         """
-        if self.is_versioned or not any(column.data_type == "timestamp" for column in self.stored):
+        names = [column.name for column in self.columns if column.is_generated and column.is_stored]
+        if not names or self.is_versioned or not any(column.data_type == "timestamp" for column in self.stored):
             return ()
-        return tuple(column.name for column in self.columns if column.is_generated and column.is_stored)
+        return (
+            f"values of {', '.join(names)} of {self.text} that the server computed from a TIMESTAMP in another time"
+            " zone. When you run the script, it computes them in UTC",
+        )
 
     @cached_property
     def stamps(self) -> frozenset[str]:

@@ -79,7 +79,7 @@ def test_values_that_may_depend_on_a_time_zone_are_told(data_type: str, is_store
         Column("day", "date", "date", is_generated=True, is_stored=is_stored),
     )
     lines = Inserts(Rows([]), replace(TABLE, columns=columns)).lines()
-    assert any("computes day of shop.boats in UTC" in line for line in lines) == is_told
+    assert any("not in this script: values of day of shop.boats that" in line for line in lines) == is_told
 
 
 def test_uncertain_rows_have_a_comment_that_cannot_be_broken_out_of() -> None:
