@@ -26,7 +26,7 @@ from recover.undo.prove.triggers import trigger_warnings
 from recover.undo.select.altered import carry
 from recover.undo.select.beginnings import Beginnings
 from recover.undo.select.cascade_rules import Changed
-from recover.undo.select.cascades import CascadeError, add_cascades, cascading_keys, synthesized
+from recover.undo.select.cascades import CascadeError, add_cascades, cascading_keys, cascading_tables, synthesized
 from recover.undo.select.copied import copy_selected
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.masked import masked_obstacles
@@ -96,8 +96,8 @@ def planned(
         of_server = [] if on_server is None else [Definitions.of_server(on_server, str(server))]
         definitions = Definitions.of_log(log, selected.source_id, *of_server)
         names = {*selected.tables}
-        around = _around(selected, definitions) if options.with_cascades else ()
-        altered, selected = carry(log, selected, definitions, around)
+        around = cascading_tables(definitions, names) - names if options.with_cascades else ()
+        altered, selected = carry(log, selected, definitions, sorted(around))
         definitions = altered.defined(definitions)
         definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=options.json_as_text)
         _assert_known(options, selected, definitions)
@@ -182,12 +182,6 @@ def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former
         )
 
 
-def _around(selected: Selected, definitions: Definitions) -> list[TableName]:
-    """Return the tables that cascading foreign keys connect with those of a selection."""
-    keys = cascading_keys(definitions, selected.tables)
-    return sorted({name for key in keys for name in (key.table, key.parent)} - {*selected.tables})
-
-
 def _add_cascades(log: Log, selected: Selected, definitions: Definitions, first: Place) -> dict[TableName, int]:
     connection = log.connection
     _assert_named(log, selected, definitions)
@@ -214,7 +208,7 @@ def _add_cascades(log: Log, selected: Selected, definitions: Definitions, first:
 
 def _assert_named(log: Log, selected: Selected, definitions: Definitions) -> None:
     """Refuse cascades to a table with rows in quarantine, among which the last images of its rows may be."""
-    names = {".".join(name) for name in (*selected.tables, *_around(selected, definitions))}
+    names = {*map(".".join, cascading_tables(definitions, selected.tables))}
     missing = [one for one in log.quarantined(Filters(sources=(selected.source_id,))) if one.table in names]
     if missing:
         raise UsageError(

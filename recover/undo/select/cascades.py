@@ -53,6 +53,11 @@ def cascading_keys(definitions: Definitions, tables: Iterable[TableName]) -> lis
     return found
 
 
+def cascading_tables(definitions: Definitions, tables: Iterable[TableName]) -> set[TableName]:
+    """Return some tables with all that these keys connect with them."""
+    return {*tables}.union(*((key.table, key.parent) for key in cascading_keys(definitions, tables)))
+
+
 def add_cascades(
     connection: "DuckDBPyConnection",
     selected: Selected,

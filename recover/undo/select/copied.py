@@ -8,7 +8,7 @@ from recover.sources.cluster.copies import Copies
 from recover.sources.home.landed_marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
 from recover.undo.options import Mode, UndoOptions
-from recover.undo.select.cascades import cascading_keys
+from recover.undo.select.cascades import cascading_tables
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import TableName, with_neighbours
 
@@ -34,7 +34,7 @@ def copy_selected(copies: Copies, selection: Selection, options: UndoOptions) ->
         tables = _tables_of(copies, selection)
         definitions = Definitions.of_cluster(source_id, copies.cluster)
         if options.with_cascades:
-            tables |= {name for key in cascading_keys(definitions, tables) for name in (key.table, key.parent)}
+            tables = cascading_tables(definitions, tables)
         groups = [*_children(definitions)]
         if options.mode is Mode.DEPENDENTS:
             # Later transactions are taken back, too.

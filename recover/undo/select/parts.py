@@ -10,7 +10,7 @@ from recover.sources.files.more_rows import Rest
 from recover.sources.files.needed_tables import renames as renames_of
 from recover.sources.log import Log, Parts
 from recover.undo.options import Mode, UndoOptions
-from recover.undo.select.cascades import cascading_keys
+from recover.undo.select.cascades import cascading_tables
 from recover.undo.tables.definitions import Definitions, history_of
 from recover.undo.tables.table import ForeignKey, TableName, with_neighbours
 
@@ -68,8 +68,7 @@ def rest_of_undo(filters: Filters, options: UndoOptions, log: Log) -> list[Rest]
     keys = _keys(definitions)
     names = _with_other_names(names, renames)
     if options.with_cascades:
-        cascading = cascading_keys(replace(definitions, foreign_keys=keys), names)
-        names |= {name for key in cascading for name in (key.table, key.parent)}
+        names = cascading_tables(replace(definitions, foreign_keys=keys), names)
     return [Rest(frozenset(map(_text, _with_other_names(with_neighbours(names, keys), renames))))]
 
 
