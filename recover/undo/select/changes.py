@@ -18,7 +18,7 @@ from recover.timeline.events import Place
 from recover.undo.rows.fold import Change, Row
 from recover.undo.select.beginnings import Beginnings
 from recover.undo.select.overlay import LAYERS
-from recover.undo.select.selected import ORDER, Selected, SelectionError, first_selected, is_selected, transaction_name
+from recover.undo.select.selected import ORDER, TRANSACTION_NAME, Selected, SelectionError, first_selected, is_selected
 from recover.undo.tables.table import Table, TableName
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class TableChanges:
             order = ", ".join(ORDER.split(", ")[: len(self._since)])
             since = f" and ({order}) >= ({', '.join(map(str, self._since))})"
         return (
-            f"select {ORDER}, change_id, {transaction_name('changes')} as transaction_name,"
+            f"select {ORDER}, change_id, {TRANSACTION_NAME} as transaction_name,"
             f" {self._is_selected} as is_selected, event_type, {key} as key, {key_after} as key_after,"
             f" {', '.join(self._images())}, undecoded_columns, {_SECONDS if self._table.stamps else 'null'} as seconds"
             f" from {self._rows_of_log} as changes where source_id = {literal(self._source)}"
@@ -242,7 +242,7 @@ def selected_changes_backwards(
     backwards += ["coalesce(levels.level, 0)", *(f"changes.{column} desc" for column in columns)]
     found = answer(
         connection,
-        f"select schema_name, table_name, change_id, {transaction_name('changes')}, event_type,"
+        f"select schema_name, table_name, change_id, {TRANSACTION_NAME}, event_type,"
         f" {', '.join(_IMAGES)}, undecoded_columns, null as seconds"
         f" from {with_split_images(connection)} as changes left join cascade_levels as levels using (change_id)"
         f" where {is_selected(selected.is_whole)}"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 """The columns of commit order."""
+TRANSACTION_NAME: Final = "coalesce(changes.gtid, changes.binlog_file || ':' || changes.transaction_pos)"
+"""The expression of `Change.transaction` on `row_changes as changes`."""
 
 
 class SelectionError(UsageError):
@@ -103,23 +105,17 @@ def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> 
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos "
         "from binloom.row_changes as changes "
         "where source_id = (select any_value(source_id) from selected_transactions) "
-        f"and {transaction_name('changes')} in (select name from further_transactions) "
+        f"and {TRANSACTION_NAME} in (select name from further_transactions) "
         "and (epoch, file_sequence, transaction_pos) not in "
         "(select (epoch, file_sequence, transaction_pos) from selected_transactions)"
     )
     return described(connection, is_whole=True)
 
 
-def transaction_name(table: str) -> str:
-    """Return the expression of `Change.transaction` on a relation with the columns of `row_changes`."""
-    return f"coalesce({table}.gtid, {table}.binlog_file || ':' || {table}.transaction_pos)"
-
-
 def selected_names(connection: "DuckDBPyConnection") -> set[str]:
     """Return the names of the transactions of which something is selected."""
     rows = connection.execute(
-        f"select distinct {transaction_name('changes')} from binloom.row_changes as changes"
-        f" where {_is_chosen(True, 'changes')}"
+        f"select distinct {TRANSACTION_NAME} from binloom.row_changes as changes where {_is_chosen(True, 'changes')}"
     ).fetchall()
     return {name for (name,) in rows}
 
@@ -141,7 +137,7 @@ def _is_chosen(is_whole: bool, table: str) -> str:
 
 def described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
     """Return what is selected, by its present tables."""
-    leave_rolled_back(connection, _is_chosen(is_whole, "changes"), transaction_name("changes"))
+    leave_rolled_back(connection, _is_chosen(is_whole, "changes"), TRANSACTION_NAME)
     (source, transactions) = connection.execute(
         "select any_value(source_id), count(*) from selected_transactions"
     ).fetchone() or ("", 0)
