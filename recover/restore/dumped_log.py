@@ -176,8 +176,8 @@ def _assert_same_transactions(found: "DecodedFiles", scan: "Scan", dump: Dump, b
     if scan.previous_gtids is None:
         return
     if scan.format.flavor == "mariadb":
-        had = positions_of([*_listed(scan.previous_gtids), *before])
-        has = positions_of(_listed(executed))
+        had = positions_of(scan.previous_gtids, before)
+        has = positions_of(executed)
         missing = ", ".join(f"{stem}-{number}" for stem, number in has.items() if had.get(stem) != number)
         if missing:
             raise _other_server(f"the dump has {missing} as a last transaction, and the log another", binlog_file, pos)
@@ -211,7 +211,3 @@ def _assert_same_version(scan: "Scan", dump: Dump, binlog_file: str) -> None:
             hint="Give the binlog files of the server that the dump was taken from. If they are, confirm the position"
             f" with --from-position {binlog_file}:{dump.snapshot.binlog_pos}.",
         )
-
-
-def _listed(gtids: str) -> list[str]:
-    return [item.strip() for item in gtids.split(",") if item.strip()]

@@ -158,7 +158,7 @@ def leads_to(before: str, gtids: Sequence[str | None], after: str) -> bool:
         had, has = GtidSet.parse(before), GtidSet.parse(after)
         had.add_all(pa.array(numbers, pa.string()))
         return not str(had - has) and not str(has - had)
-    had_numbers, has_numbers = positions_of([*_separated(before), *numbers]), positions_of(_separated(after))
+    had_numbers, has_numbers = positions_of(before, numbers), positions_of(after)
     domains = {stem.split("-")[0] for stem in has_numbers}
     # A domain that the whole list lacks was deleted from it (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
     return all(
@@ -168,14 +168,10 @@ def leads_to(before: str, gtids: Sequence[str | None], after: str) -> bool:
     )
 
 
-def _separated(gtids: str) -> list[str]:
-    return [item.strip() for item in gtids.split(",") if item.strip()]
-
-
-def positions_of(gtids: Iterable[str]) -> dict[str, int]:
-    """Return the highest number of each domain and server of MariaDB."""
+def positions_of(gtids: str, more: Iterable[str] = ()) -> dict[str, int]:
+    """Return the highest number of each domain and server of MariaDB in a list of GTIDs and in more of them."""
     found: dict[str, int] = defaultdict(int)
-    for gtid in gtids:
+    for gtid in (*filter(None, map(str.strip, gtids.split(","))), *more):
         stem, _, number = gtid.rpartition("-")
         found[stem] = max(found[stem], int(number))
     return found
