@@ -16,6 +16,8 @@ from recover.sources.log import Log
 
 _LEAST_AROUND: Final = timedelta(minutes=5)
 _MOST_GAPS: Final = 20
+# Not exceeded by much. A third of them are before and after the selected changes.
+_MOST_STEPS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +85,20 @@ class Timeline:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
+def timeline_of(log: Log, filters: Filters) -> Timeline:
     """Return the selected changes over time, and the others around them.
 
     Parameters
     ----------
     log
         It has all row changes.
-    most
-        Number of steps that are not exceeded by much. A third of them are before and after the selected changes.
     """
     selection = log.select(filters)
     first, last, changes = next(log.rows(span_query(selection)))
     if first is None:
         return Timeline(None, None, changes, timedelta(seconds=1), ())
     first, last = first.astimezone(UTC), last.astimezone(UTC)
-    step, begin, end = _steps(filters, first, last, most)
+    step, begin, end = _steps(filters, first, last)
     selected = _sums(log, selection, step)
     # The filters of place stay: changes of other sources are of other servers.
     near = Filters(sources=filters.sources, since=_time(begin, step), until=_time(end + 1, step))
@@ -117,11 +117,11 @@ def _on_tables(log: Log, filters: Filters) -> Iterator[SchemaChange]:
     return (one for one in found_schema_changes(log, filters) if one.tables or one.schema_name)
 
 
-def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator[Rest]:
-    """Yield the rows that `timeline_of` needs besides the selected ones; the parameters are the same."""
+def rest_of_timeline(log: Log, filters: Filters) -> Iterator[Rest]:
+    """Yield the rows that `timeline_of` needs besides the selected ones, and with the same parameters."""
     first, last, _ = next(log.rows(span_query(log.select(filters))))
     if first is not None:
-        step, begin, end = _steps(filters, first.astimezone(UTC), last.astimezone(UTC), most)
+        step, begin, end = _steps(filters, first.astimezone(UTC), last.astimezone(UTC))
         yield Rest(since=_time(begin, step), until=_time(end + 1, step))
 
 
@@ -150,11 +150,11 @@ def _timed_gaps(log: Log, sources: Sequence[str]) -> Iterator[TimedGap]:
             yield TimedGap(at.astimezone(UTC), gap)
 
 
-def _steps(filters: Filters, first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:
+def _steps(filters: Filters, first: datetime, last: datetime) -> tuple[timedelta, int, int]:
     """Return the length of a step, and the numbers of the first and the last one, around selected changes."""
     # A change alone says little: what others did in the minutes around it may be the reason.
     around = max((last - first) / 4, _LEAST_AROUND if filters.is_selective else timedelta(seconds=1))
-    step = step_of(first - around, last + around, most)
+    step = step_of(first - around, last + around, _MOST_STEPS)
     return step, _number(first - around, step), _number(last + around, step)
 
 
