@@ -74,7 +74,7 @@ READ_ON_CLUSTER = (
 )
 BUILD_OPTIONS = (*(() if is_full() else READ_ON_CLUSTER), *CONFIRMED)
 # The others are those of the docs, which are asked of the local warehouse in each run.
-ASKED_ON_CLUSTER = COMMANDS[: len(COMMANDS) if is_full() else 15 : at_depth(2, 1)]
+ASKED_ON_CLUSTER = COMMANDS[: len(COMMANDS) if is_full() else 15 : at_depth(3, 1)]
 STREAMING = "org.apache.spark.sql.execution.streaming"
 # Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
 OPEN_ALL_PAGES = """
