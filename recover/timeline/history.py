@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ingest.ddl.actions import Column
 from ingest.errors import UsageError
 from ingest.masking.methods import HASH_DIGITS
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
+from recover.selection.catalog import Column as OfVersion
+from recover.selection.catalog import Kind
+from recover.selection.comparison import MismatchError, canonical
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Image, Place, Table
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 WHOLE_NUMBER: Final = re.compile(r"-?[0-9]+")
 # A masked key; no integer of a server has as many digits.
 _HASH: Final = re.compile(rf"[0-9a-f]{{{HASH_DIGITS}}}")
-_INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
+_WRITTEN_IN_SEVERAL_WAYS: Final = (Kind.NUMBER, Kind.YEAR, Kind.MOMENT, Kind.ADDRESS)
 
 
 class UnknownRowError(UsageError):
@@ -204,7 +208,8 @@ def asked_key(connection: "DuckDBPyConnection", table: Table, text: str) -> tupl
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
     values = _in_order_of_key(parts, names)
-    values = [_key_value(value, name, columns.types[name]) for value, name in zip(values, names, strict=True)]
+    types = {column.name: column for column in columns.columns}
+    values = [_key_value(value, types[name]) for value, name in zip(values, names, strict=True)]
     return tuple(names), key_text(values)
 
 
@@ -217,16 +222,19 @@ def _in_order_of_key(parts: Sequence[str], names: Sequence[str]) -> Sequence[str
     return [named[name] for name in lowered] if is_named else parts
 
 
-def _key_value(value: str, name: str, column_type: str) -> str:
-    is_shown = _HASH.fullmatch(value) is not None or TOKEN.fullmatch(value) is not None
-    if column_type.startswith(_INTEGERS) and not is_shown:
-        if not WHOLE_NUMBER.fullmatch(value):
-            hint = "Give a number."
-            if "=" in value:
-                hint = f'Give {name}, or find the rows with `binloom query --table ... --where "{value}"`.'
-            raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint=hint)
-        return str(int(value))
-    return value
+def _key_value(value: str, column: Column) -> str:
+    """Return a value of a key as the log has it; as it was given, if several texts of the log may mean it."""
+    if _HASH.fullmatch(value) or TOKEN.fullmatch(value):
+        return value
+    name, types = column.name, (column.data_type, column.column_type, column.character_set)
+    of_version = OfVersion(0, name, *types, is_nullable=False, is_primary_key=True)
+    if of_version.kind not in _WRITTEN_IN_SEVERAL_WAYS:
+        return value
+    try:
+        return canonical(value, of_version) or value
+    except MismatchError as error:
+        hint = f'Give {name}, or find the rows with `binloom query --table ... --where "{value}"`.'
+        raise UnknownRowError(error.message, hint=hint if "=" in value else error.hint) from None
 
 
 def _nearest(connection: "DuckDBPyConnection", table: Table, key: str) -> str:

@@ -105,7 +105,7 @@ def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
     ("arguments", "needles"),
     [
         (("history", "boat", "1"), ["There is no table 'boat'", "The nearest name is boats"]),
-        (("history", "boats", "x"), ["'x' is not a number, but id is", "Give a number"]),
+        (("history", "boats", "x"), ["'x' is not a number, and column id is", "Give a number"]),
         (("history", "boats", "1|2"), ["not a number"]),
         (("history", "boats", "3"), ["no change of row 3", "The nearest keys are"]),
         (("history", "order_items", "1001"), ["has 2 columns", r"Give order_id\|line_number"]),
