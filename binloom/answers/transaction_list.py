@@ -83,6 +83,8 @@ class LaterChange:
         Its changes of these rows, and how many of them are a DELETE.
     first_key
         The least of their keys, as text.
+    columns
+        Columns that its updates of these rows changed, by name; None or empty without an update.
     """
 
     transaction_id: str
@@ -96,6 +98,7 @@ class LaterChange:
     changes: int
     deletes: int
     first_key: str
+    columns: list[str] | None
 
 
 _STATEMENTS = ("statement", "statements", "application")

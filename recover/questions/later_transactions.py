@@ -20,7 +20,8 @@ _QUERY: Final = """
         later.table_name,
         count(*) as changes,
         count_if(later.event_type = 'DELETE') as deletes,
-        min(later.pk_values) as first_key
+        min(later.pk_values) as first_key,
+        array_sort(array_distinct(flatten(collect_list(later.changed_columns)))) as columns
     from binloom.row_changes as later
     inner join (
         select

@@ -113,7 +113,7 @@ def test_a_transaction_leads_to_its_rows_and_its_undo(client: TestClient) -> Non
     assert f"Row\n{name.removeprefix('History of ')}\n" in page(client, address).text
     later = page(client, found.links["Later changes of the same rows"])
     assert (
-        re.search(r":76\nshop.orders\n1\n0\n1042", later.text)
+        re.search(r":76\nshop.orders\n1\n0\nstatus\n1042", later.text)
         and "/row?table=shop.orders&key=1042&source=files" in later.links.values()
     )
     assert "is proved: 52 UPDATE of shop.orders." in page(client, found.links["How to take it back"]).text
