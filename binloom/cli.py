@@ -18,7 +18,7 @@ from binloom.cli_recover import commands as recovery
 from binloom.cli_retention import commands as retention
 from binloom.cli_ui import commands as pages
 from binloom.commands.output import Format, say
-from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
+from binloom.commands.running import end_with_the_pipe, run_app
 from binloom.general_options import InstallCompletion, ShowCompletion, Version
 from binloom.options import (
     SCHEMA_FROM,
@@ -87,7 +87,6 @@ def inspect(
     from binloom.commands.inspect import inspect_files, list_events
 
     end_with_the_pipe()
-    hide_pandas_from_arrow()
     found = binlogs(files, say)
     if events or filter_type or limit is not None:
         raise typer.Exit(list_events(found, format, limit, filter_type or [], verbose))
@@ -116,7 +115,6 @@ def index(
     from binloom.commands.index import index_files
 
     end_with_the_pipe()
-    hide_pandas_from_arrow()
     raise typer.Exit(index_files(locations, to))
 
 
@@ -149,7 +147,6 @@ def decode(
     from binloom.commands.decode import decode_files
 
     end_with_the_pipe()
-    hide_pandas_from_arrow()
     filter, files = _table_filter(schemas, tables, exclude_tables), binlogs(files, say)
     snapshot = GivenDefinitions(snapshot_dir, ddl, schema_from).snapshot(files, say)
     raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))

@@ -27,10 +27,8 @@ def mcp(source: OneSource = None, *, inputs: "Inputs") -> None:
     from binloom.agents.tools import Place
     from binloom.answers.named_files import binlogs
     from binloom.commands.output import say
-    from binloom.commands.running import hide_pandas_from_arrow
     from ingest.sources.files.named import first_bytes
 
-    hide_pandas_from_arrow()
     _assert_rereadable(inputs.files)
     given = inputs.given
     where: dict[str, Any] = {"snapshot_dir": given.folder, "ddl": given.ddl, "schema_from": given.server}

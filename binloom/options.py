@@ -47,14 +47,6 @@ def not_empty(parameter: typer.CallbackParam, value: Any) -> Any:
     return value
 
 
-def _without_pandas(value: Any) -> Any:
-    """Return the value of `--files` before the command imports a module with arrays: see `hide_pandas_from_arrow`."""
-    from binloom.commands.running import hide_pandas_from_arrow
-
-    hide_pandas_from_arrow()
-    return value
-
-
 class CommandWithKey(TyperCommand):
     """A command with the key of a row among its arguments: `-5` is a key, and no option."""
 
@@ -96,7 +88,6 @@ FromFiles = Annotated[
         "--files",
         metavar="FILE ...",
         click_type=FileOrAddress(),
-        callback=_without_pandas,
         help="Decode these binlog files, not the warehouse; also compressed, in tar archives, s3://..., or -.",
     ),
 ]

@@ -12,7 +12,6 @@ from binloom.answers.lacks import end
 from binloom.answers.named_files import binlogs
 from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import RestoreFormat, progress, say, write_script
-from binloom.commands.running import hide_pandas_from_arrow
 from binloom.commands.whole_output import replaced
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.sources.files.piped import STANDARD_INPUT
@@ -84,7 +83,6 @@ def restore(
         )
     if wanted.live is not None and format is not RestoreFormat.SQL:
         raise UsageError("--compare-with writes SQL.", hint=f"Leave --format {format.value} out.")
-    hide_pandas_from_arrow()
     with progress("reading the dump"):
         dump = open_dump(named, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
     if not dump.is_whole:

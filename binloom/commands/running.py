@@ -41,6 +41,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
+        if _may_make_arrays(arguments):
+            _hide_pandas_from_arrow()
         with told_extras():
             code = app(list(arguments), prog_name="binloom", standalone_mode=False)
         sys.stdout.flush()
@@ -105,7 +107,13 @@ def end_with_the_pipe() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def hide_pandas_from_arrow() -> None:
+def _may_make_arrays(arguments: Sequence[str]) -> bool:
+    """Return whether a command runs, and is not the one that needs pandas itself."""
+    is_command = bool(arguments) and arguments[0] != "quality" and not arguments[0].startswith("-")
+    return is_command and not {"--help", "-?"}.intersection(arguments)
+
+
+def _hide_pandas_from_arrow() -> None:
     """Keep pyarrow from importing pandas at the first list that becomes an array; this takes longer than a command.
 
     pyarrow wants to know whether the list is an object of pandas. When it does not find pandas, it does not ask

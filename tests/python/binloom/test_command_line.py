@@ -82,15 +82,23 @@ def test_inspect_and_decode_load_only_what_they_need() -> None:
     assert result.returncode == 0 and result.stderr.strip() == "[]"
 
 
-def test_a_question_to_files_loads_only_what_it_needs() -> None:
-    words = ["query", "--files", str(SAMPLE), "--snapshot-dir", str(SAMPLE.parent / "schema"), "--limit", "1"]
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [["query", "--files", str(SAMPLE), "--snapshot-dir", str(SAMPLE.parent / "schema"), "--limit", "1"]],
+        [["ingest", "--source", "shop", "--binlog-dir", str(SAMPLE.parent), "--all"], ["status"]],
+    ],
+    ids=lambda commands: commands[0][0],
+)
+def test_questions_and_landing_load_only_what_they_need(commands: list[list[str]], tmp_path: Path) -> None:
     script = (
         "import sys; from binloom.commands.running import run_app; from binloom.cli import app;"
-        f"run_app(app, {words!r});"
-        "print([m for m in ('pyspark', 'dbt', 'numba', 'pandas') if m in sys.modules], file=sys.stderr)"
+        f"code = max(run_app(app, words) for words in {commands!r});"
+        "print([m for m in ('pyspark', 'dbt', 'numba', 'pandas') if m in sys.modules], file=sys.stderr); sys.exit(code)"
     )
-    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
-    assert result.returncode == 0 and result.stderr.strip().endswith("[]")
+    command, home = [sys.executable, "-c", script], {**os.environ, "BINLOOM_HOME": str(tmp_path)}
+    result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, env=home)
+    assert result.returncode == 0 and result.stderr.strip().endswith("[]"), result.stderr
 
 
 def test_help_is_there_at_once() -> None:

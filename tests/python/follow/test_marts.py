@@ -92,7 +92,7 @@ def rows_of(home: Path, mart: str, source: str) -> list[dict[str, Any]]:
     """Return the rows of a mart for one source, as questions compute them from what has landed."""
     with open_marts(home, [("binloom", mart)]) as marts:
         found = marts.sql(f"select * from binloom.{mart} where source_id = $source", params={"source": source})
-    rows: list[dict[str, Any]] = found.to_arrow_table().to_pylist()
+        rows: list[dict[str, Any]] = found.to_arrow_table().to_pylist()
     return rows
 
 
