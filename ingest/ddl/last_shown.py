@@ -10,7 +10,10 @@ from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import GENERATED_KEY, Shape, TableId
 
 # Columns may have looked the same before such an action.
-_CHANGING_LITTLE: Final = ("modify_column", "convert_character_set", "add_primary_key", "drop_primary_key")
+_CHANGING_LITTLE: Final = (
+    *("modify_column", "drop_column", "convert_character_set", "add_primary_key", "drop_primary_key"),
+)
+_DEFINING: Final = ("add_column", "modify_column", "rename_column")
 
 
 def last_shown(
@@ -43,7 +46,7 @@ def last_shown(
         place, action = actions[number]
         if place[:-1] == contradicted:
             continue
-        if _contradicts(table, names, actions, number):
+        if _contradicts(table, names, actions, number, is_same):
             likely, contradicted = None, place[:-1]
             continue
         if _made_by_rename(action) == table:
@@ -58,23 +61,37 @@ def last_shown(
 
 
 def _contradicts(
-    table: TableId, names: Mapping[str, Mapping[str, Any]], actions: Sequence[tuple[Place, Action]], number: int
+    table: TableId,
+    names: Mapping[str, Mapping[str, Any]],
+    actions: Sequence[tuple[Place, Action]],
+    number: int,
+    is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> bool:
-    """Return whether the columns of a table are those from before an action: it adds one that is not there.
+    """Return whether the columns of a table are those from before an action: it makes one that is not there.
 
-    A later action may have taken the column away, or given the table to another name.
+    A later action may have taken the column away, changed it again, or given the table to another name.
     """
     action = actions[number][1]
-    if action.action != "add_column" or action.is_conditional or _table_of(action) != table:
+    if action.action not in _DEFINING or action.is_conditional or _table_of(action) != table:
         return False
-    added = {lowered(column.name) for column in action.columns} - names.keys()
-    if not added:
+    made = {lowered(row["column_name"]): row for row in Shape([*action.columns]).column_rows(table)}
+    others = {name for name, row in made.items() if name not in names or not _may_be(names[name], row, is_same)}
+    if not others:
         return False
     later = (one for _, one in islice(actions, number + 1, None) if table in (_table_of(one), _made_by_rename(one)))
     return not any(
-        lowered(one.column_name or "") in added or one.action.startswith(("create_", "drop_table", "rename_table"))
+        one.action.startswith(("create_", "drop_table", "rename_table"))
+        or others & {lowered(one.column_name or ""), *(lowered(column.name) for column in one.columns)}
         for one in later
     )
+
+
+def _may_be(
+    shown: Mapping[str, Any], made: Mapping[str, Any], is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+) -> bool:
+    """Return whether a column may be one that an action made. RENAME has no type, and labels may be unknown."""
+    column_type = made["column_type"]
+    return column_type is None or "(?)" in column_type or is_same(shown, made)
 
 
 def _shows_renames(

@@ -263,6 +263,27 @@ def test_a_snapshot_without_an_added_column_is_before_the_statement() -> None:
     assert last_shown(T, {T: rows(T, a="int", m="int")}, away, is_same) == (4, 0)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "modify e enum('y','x')",
+        "rename column a to b",
+        "change a b int",
+        "modify a int unsigned",
+        "modify e enum('y','x'), convert to character set utf8mb4",
+    ],
+)
+def test_a_snapshot_without_a_changed_column_is_before_the_statement(change: str) -> None:
+    texts = ["add n int", change, "drop n", "modify c int comment 'as it was'"]
+    numbered = [(n, action) for n, text in enumerate(texts, 1) for action in actions_of(f"alter table t {text}", "s")]
+    actions = [((place, number), action) for number, (place, action) in enumerate(numbered)]
+    old = {T: rows(T, a="int", e="enum('x','y')", c="int")}
+    assert last_shown(T, old, actions, is_same) == ()
+    # A later statement gave the column its former type.
+    back = ((9, 0), modified("e", "enum('x','y')"))
+    assert (last_shown(T, old, [*actions, back], is_same) == (9, 0)) == ("modify e" in change)
+
+
 def test_statements_of_other_tables_tell_nothing_of_where_it_was_taken() -> None:
     actions = [((1,), statement("modify_column", U, column_name="a", columns=(column("a", "int"),)))]
     assert last_shown(T, {T: rows(T, a="int")}, actions, is_same) == ()
