@@ -12,7 +12,7 @@ from ingest.ddl.hashed_keys import is_hash
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
-from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY, without_hidden
+from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY
 
 Place = tuple[int, ...]
 """A position in a log. Positions compare as tuples do."""
@@ -168,7 +168,7 @@ def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = 
         Versions by schema and table name, oldest first. The first version begins at `BEGINNING`.
     """
     fold = _Fold(breaks_before)
-    for place, event in without_hidden(events):
+    for place, event in events:
         fold.take(place, event)
     return fold.versions
 
@@ -176,7 +176,7 @@ def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = 
 def shapes_after(events: Iterable[tuple[Place, Event]]) -> Shapes:
     """Return the known tables and defaults of schemas after snapshots, statements, gaps and handovers, in order."""
     fold = _Fold()
-    for place, event in without_hidden(events):
+    for place, event in events:
         fold.take(place, event)
     return fold.known_shapes()
 

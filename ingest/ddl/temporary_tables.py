@@ -5,15 +5,17 @@ Servers log those of a temporary table only with STATEMENT and MIXED, and then i
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from ingest.ddl.actions import Action
 
-Place = TypeVar("Place")
-Event = TypeVar("Event")
+Place = tuple[int, ...]
 
 _CREATED: Final = "create temporary table"
 _DROPPED: Final = "drop temporary table"
+CREATES_TEMPORARY: Final = f"other {_CREATED}"
+DROPS_TEMPORARY: Final = f"other {_DROPPED}"
+"""The two as steps in the mart `schema_changes`."""
 MAY_BE_TEMPORARY: Final = "a statement may be on a temporary table of this name"
 _HIDDEN_FROM: Final = frozenset({"ALTER TABLE", "CREATE INDEX", "DROP INDEX"})
 
@@ -23,19 +25,16 @@ def temporary(action: Action, verb: str) -> Action:
     return replace(action, action="other", detail=_CREATED if verb == "CREATE" else _DROPPED, is_conditional=False)
 
 
-def without_hidden(events: Iterable[tuple[Place, Event]]) -> Iterator[tuple[Place, Event | Action]]:
-    """Yield events in the order of a log; of a statement that may be on a temporary table, nobody knows the table."""
+def without_hidden(actions: Iterable[tuple[Place, Action]]) -> Iterator[tuple[Place, Action]]:
+    """Yield actions in the order of a log; of a statement that may be on a temporary table, nobody knows the table."""
     there: set[tuple[str | None, str | None]] = set()
-    for place, event in events:
-        if not isinstance(event, Action):
-            yield place, event
-            continue
-        table = event.schema_name, event.table_name
-        if event.detail == _CREATED:
+    for place, action in actions:
+        table = action.schema_name, action.table_name
+        if action.detail == _CREATED:
             there.add(table)
-        elif event.detail == _DROPPED:
+        elif action.detail == _DROPPED:
             there.discard(table)
-        yield place, _as_known(event, table in there, event.model in there) if there else event
+        yield place, _as_known(action, table in there, action.model in there) if there else action
 
 
 def _as_known(action: Action, is_hidden: bool, is_model_hidden: bool) -> Action:

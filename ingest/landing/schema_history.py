@@ -34,6 +34,7 @@ from ingest.ddl.last_shown import last_shown
 from ingest.ddl.letter_case import lowered
 from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.spelling import distinguishes_case, folded
+from ingest.ddl.temporary_tables import without_hidden
 from ingest.ddl.verbs import may_be_ddl
 from ingest.landing.epochs import epoch_of_snapshot
 from ingest.sources.snapshots.snapshot import SchemaSnapshot
@@ -310,7 +311,7 @@ class SchemaHistory:
     ) -> list[tuple[Place, Event]]:
         """Return the evidence that counts in an epoch, in the order of the log."""
         snapshots = self._snapshots if snapshots is None else snapshots
-        actions = sorted(self._placed_actions(folds_case), key=lambda one: one[0])
+        actions = [*without_hidden(sorted(self._placed_actions(folds_case), key=lambda one: one[0]))]
         events: list[tuple[Place, int, Event]] = [(place, 0, action) for place, action in actions]
         epochs = {file_epoch for file_epoch, _ in self._ranges} | {
             snapshot.row["epoch"] for snapshot in snapshots if snapshot.row["epoch"] is not None

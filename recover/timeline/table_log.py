@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.temporary_tables import CREATES_TEMPORARY, DROPS_TEMPORARY
 from ingest.ddl.verbs import phrase
 from recover.sources.engine import columns_of_table, fetched, registered, unchanged
 from recover.sources.files import missing_parts
@@ -35,7 +36,8 @@ MARTS: Final = (
 )
 """Tables that the functions of this module read."""
 
-_EMPTYING: Final = ("drop_table", "truncate_table", "drop_database")
+_DROPPING: Final = ("drop_table", "drop_database")
+_EMPTYING: Final = (*_DROPPING, "truncate_table")
 _CREATING: Final = ("create_table", "create_like", "create_select")
 _REPLACING: Final = (
     *("rename_table", "exchange_partition", "other discard tablespace", "other import tablespace"),
@@ -392,11 +394,20 @@ def _change(row: tuple[Any, ...]) -> Change:
 
 
 def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
-    statements = [*_statements(connection, table)]
+    statements = sorted(_statements(connection, table), key=lambda event: event.place)
     turns = turns_of(connection, table, statements)
+    # The connections with a temporary table of this name, which hides the other one from their statements.
+    hidden_from = set[int | None]()
     for event in statements:
+        if CREATES_TEMPORARY in event.actions:
+            hidden_from.add(event.thread_id)
+        elif DROPS_TEMPORARY in event.actions:
+            hidden_from.discard(event.thread_id)
         if event.hiding is not None:
             yield event
+        elif event.thread_id in hidden_from and not event.actions[0].startswith((*_DROPPING, *_CREATING)):
+            if _effect(event) is not None:
+                yield replace(event, reason=f"{event.reason}, perhaps on a temporary table of this name")
         else:
             yield from hiding.with_engine(event, _effect(event), turns.get(event.place))
     yield from starts_of(connection, table, turns)

@@ -10,7 +10,7 @@ from ingest.ddl.actions import Action, Column
 from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, shapes_after, versions_of
 from ingest.ddl.last_shown import last_shown
 from ingest.ddl.statements import actions_of
-from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY
+from ingest.ddl.temporary_tables import MAY_BE_TEMPORARY, without_hidden
 
 T, U = ("s", "t"), ("s", "u")
 
@@ -460,7 +460,7 @@ def test_a_key_has_the_column_that_gets_the_name_of_a_dropped_one(clauses: str) 
 def test_a_statement_may_be_on_the_temporary_table_of_the_name(text: str, table: tuple[str, str]) -> None:
     def detail(*texts: str) -> str:
         actions = [action for one in ("create table t (a int, b int)", *texts) for action in actions_of(one, "s")]
-        last = versions_of(((number,), action) for number, action in enumerate(actions))[table][-1]
+        last = versions_of(without_hidden(((number,), action) for number, action in enumerate(actions)))[table][-1]
         assert last.evidence is not None
         assert (last.columns is None) == bool(last.evidence.detail)
         return last.evidence.detail

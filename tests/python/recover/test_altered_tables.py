@@ -1,7 +1,9 @@
 """State and history after statements that alter a table, against the rows that a server shows."""
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.state import State, state_of
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.binlog.forge import LONG, FileMaker
 from tests.support.depth import is_full
+from tests.support.in_process import binloom_here
 from tests.support.recover.altered_tables import CASES, Case
 
 SCHEMA = "altered"
@@ -195,3 +199,23 @@ def test_history_follows_a_row_that_has_lost_its_key(name: str, request: pytest.
     assert [version.row for version in seven] == [{"id": "7", "a": "7"}]
     with pytest.raises(UnknownRowError):
         history_of(log, table, "8")
+
+
+@pytest.mark.parametrize("statement", ["alter table t change a b int, change b a int", "truncate table t"])
+def test_a_statement_on_a_temporary_table_leaves_the_rows_of_the_other_one(statement: str, tmp_path: Path) -> None:
+    maker = FileMaker()
+
+    def query(text: str) -> None:
+        maker.event(2, struct.pack("<IIBHH", 7, 0, 1, 0, 0) + b"s\0" + text.encode())
+
+    query("create table t (a int, b int)")
+    maker.begin()
+    maker.table_map([LONG, LONG], b"")
+    maker.rows(30, 2, b"\0" + struct.pack("<ii", 1, 2))
+    maker.commit()
+    for text in ("create temporary table t (a int, b int)", statement, "drop temporary table t"):
+        query(text)
+    maker.rotate()
+    told = binloom_here("state", "s.t", "--files", maker.write(tmp_path), home=tmp_path / "home")
+    assert told.stdout.splitlines()[0].startswith("a,b,") and "\n1,2," in told.stdout, told
+    assert "perhaps on a temporary table of this name" in told.stderr and "complete" not in told.stderr
