@@ -25,7 +25,7 @@ from recover.timeline.events import Table as LoggedTable
 from recover.timeline.state import Row, State, defined_at, state_of
 from recover.timeline.table_log import events_of, note_changed_keys
 from recover.undo.print.inserts import difference
-from recover.undo.tables.definitions import Definitions, former_keys
+from recover.undo.tables.definitions import Definitions, former_keys, keys_in_time
 from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def restored_table(
         note_changed_keys(connection, logged, source.place, moment.place, changed)
     # A foreign key may have been dropped since.
     dumped_keys = foreign_keys_of_snapshot(source.dump.snapshot.foreign_keys)
-    former = former_keys(source.log, SOURCE, source.place, {*source.log.tables, name}, moment.place)
+    former = former_keys(keys_in_time(source.log, SOURCE), source.place, {*source.log.tables, name}, moment.place)
     keys = dict.fromkeys((*definitions.foreign_keys, *dumped_keys, *former))
     lost = [*lost_keys(source, table, keys, moment)]
     # The rows themselves show whether a foreign key has changed them.

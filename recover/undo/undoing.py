@@ -35,7 +35,7 @@ from recover.undo.select.overlay import taken_off
 from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, first_place, is_selected, select
 from recover.undo.select.statements_within import statements_within
-from recover.undo.tables.definitions import Definitions, former_keys
+from recover.undo.tables.definitions import Definitions, former_keys, keys_in_time, undescribed_keys
 from recover.undo.tables.table import ForeignKey, TableName
 
 if TYPE_CHECKING:
@@ -103,10 +103,12 @@ def planned(
         _assert_known(options, selected, definitions)
         assert_read(log, selected.tables, definitions)
         first = first_place(connection, selected)
-        former = former_keys(log, selected.source_id, first, {*definitions.tables, *selected.tables})
+        keys_of_log = keys_in_time(log, selected.source_id)
+        former = former_keys(keys_of_log, first, {*definitions.tables, *selected.tables})
+        undescribed = undescribed_keys(keys_of_log, definitions.tables)
         missing: dict[TableName, int] = {}
         if options.with_cascades:
-            _assert_present(connection, selected, former)
+            _assert_present(connection, selected, definitions, former, undescribed)
             missing = _add_cascades(log, selected, definitions, first)
             selected = select(connection, condition)
         masks = masked_tables(log, selected.source_id)
@@ -133,7 +135,7 @@ def planned(
             plan.problems += problems
             plan.warnings += altered.dropped + altered.warnings
             plan.drops_values = bool(altered.dropped)
-            keys = (*definitions.foreign_keys, *former)
+            keys = (*definitions.foreign_keys, *former, *undescribed)
             if not (log.logs_cascades if on_server is None else on_server.logs_cascades):
                 plan.warnings += warnings(connection, plan.selected, keys, options)
             if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
@@ -173,13 +175,25 @@ def _why_nothing(log: Log, selection: Selection) -> UsageError:
     )
 
 
-def _assert_present(connection: "DuckDBPyConnection", selected: Selected, former: Sequence[ForeignKey]) -> None:
-    """Refuse to follow a cascade whose foreign key was dropped since: the tables may have changed in any way."""
-    for key, _ in Changed.by_selection(connection, selected).by(former):
-        raise UsageError(
-            f"The cascades cannot be followed: foreign key {key.name} of {'.'.join(key.table)} was dropped since.",
-            hint=_WITHOUT_CASCADES,
-        )
+def _assert_present(
+    connection: "DuckDBPyConnection",
+    selected: Selected,
+    definitions: Definitions,
+    former: Sequence[ForeignKey],
+    undescribed: Sequence[ForeignKey],
+) -> None:
+    """Refuse to follow a cascade whose foreign key was dropped since, or whose table has no definition at the end."""
+    keys = dict.fromkeys((*definitions.foreign_keys, *former, *undescribed))
+    for key in Changed.by_selection(connection, selected).through(keys):
+        if key in former:
+            # The tables may have changed in any way.
+            reason = f"foreign key {key.name} of {'.'.join(key.table)} was dropped since"
+        elif key in undescribed:
+            name = ".".join(key.table)
+            reason = f"nothing tells the columns of {name} at the end of the log (foreign key {key.name})"
+        else:
+            continue
+        raise UsageError(f"The cascades cannot be followed: {reason}.", hint=_WITHOUT_CASCADES)
 
 
 def _add_cascades(log: Log, selected: Selected, definitions: Definitions, first: Place) -> dict[TableName, int]:

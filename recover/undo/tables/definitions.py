@@ -246,9 +246,9 @@ def _may_cascade(log: Log, source_id: str) -> bool:
 
 
 def former_keys(
-    log: Log, source_id: str, since: Place, names: Iterable[TableName], until: Place | None = None
+    keys: "Iterable[KeyInTime]", since: Place, names: Iterable[TableName], until: Place | None = None
 ) -> list[ForeignKey]:
-    """Return the foreign keys with a cascade that were there after a place, and that a statement dropped.
+    """Return those of `keys_in_time` with a cascade that were there after a place, and that a statement dropped.
 
     Parameters
     ----------
@@ -257,6 +257,21 @@ def former_keys(
     until
         Only keys that were added before it; None: all of them.
     """
+    dropped = (key for key in keys if key.until is not None and key.until > tuple(since))
+    return _spelled([key for key in dropped if until is None or key.since is None or key.since <= tuple(until)], names)
+
+
+def undescribed_keys(keys: "Iterable[KeyInTime]", described: Iterable[TableName]) -> list[ForeignKey]:
+    """Return those of `keys_in_time` with a cascade that are still there, of tables without a definition at the end."""
+    from ingest.ddl.letter_case import lowered
+
+    names = [*described]
+    known = {(lowered(schema), lowered(table)) for schema, table in names}
+    return _spelled([key for key in keys if key.until is None and key.table[-1] not in known], names)
+
+
+def _spelled(keys: "Iterable[KeyInTime]", names: Iterable[TableName]) -> list[ForeignKey]:
+    """Return keys with a cascade under their last names, spelled as in `names`."""
     from ingest.ddl.letter_case import lowered
 
     spelled = {(lowered(schema), lowered(table)): (schema, table) for schema, table in names}
@@ -270,9 +285,8 @@ def former_keys(
             key.update_rule,
             key.delete_rule,
         )
-        for key in keys_in_time(log, source_id)
-        if key.is_cascading and key.parent and key.until is not None and key.until > tuple(since)
-        if until is None or key.since is None or key.since <= tuple(until)
+        for key in keys
+        if key.is_cascading and key.parent
     ]
 
 

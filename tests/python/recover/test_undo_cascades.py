@@ -335,6 +335,20 @@ def test_children_that_were_altered_since_come_back(mariadb_server: Server) -> N
     assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
 
 
+def test_a_child_without_a_definition_at_the_end_is_told(mariadb_server: Server) -> None:
+    hidden = (
+        "set session binlog_format = 'STATEMENT'",
+        "create temporary table c (id int, a int)",
+        "alter table c add column z int",
+        "drop temporary table c",
+    )
+    case = Case("hidden", (PARENT, CHILD.format("cascade"), PARENTS, CHILDREN), (DELETE,), hidden)
+    log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
+    assert any("undo_cascade.c that foreign key c_ibfk_1" in one for one in plan_of(log, condition).warnings)
+    with pytest.raises(UsageError, match=r"nothing tells the columns of undo_cascade\.c at the end of the log"):
+        plan_of(log, condition, with_cascades=True)
+
+
 def test_children_in_quarantine_are_not_taken_for_children_that_the_log_lacks(
     mariadb_server: Server, tmp_path: Path
 ) -> None:
