@@ -23,7 +23,7 @@ from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Heading
 from recover.undo.prove.against import LiveServer
 from recover.undo.prove.triggers import trigger_warnings
-from recover.undo.select.altered import carry
+from recover.undo.select.altered import carry, present_names
 from recover.undo.select.beginnings import Beginnings
 from recover.undo.select.cascade_rules import Changed
 from recover.undo.select.cascades import CascadeError, add_cascades, cascading_keys, cascading_tables, synthesized
@@ -96,7 +96,10 @@ def planned(
         of_server = [] if on_server is None else [Definitions.of_server(on_server, str(server))]
         definitions = Definitions.of_log(log, selected.source_id, *of_server)
         names = {*selected.tables}
-        around = cascading_tables(definitions, names) - names if options.with_cascades else ()
+        around: set[TableName] = set()
+        if options.with_cascades:
+            present = present_names(log, selected)
+            around = cascading_tables(definitions, present) - present
         altered, selected = carry(log, selected, definitions, sorted(around))
         definitions = altered.defined(definitions)
         definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=options.json_as_text)

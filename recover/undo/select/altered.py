@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.ddl.actions import Action, Column
+    from ingest.ddl.history import Place as Position
     from ingest.landing.schema_history import SchemaHistory
 
 _ALTERING: Final = (
@@ -100,7 +101,7 @@ def carry(
 ) -> tuple[Altered, Selected]:
     """Give the rows of altered tables their present columns; return what was done, and the selection with new names.
 
-    `around` are other tables whose rows cascades of the selection may have changed.
+    `around` are other tables whose rows cascades of the selection may have changed, under their present names.
     """
     altered = Altered()
     if log.copies is not None:
@@ -108,8 +109,8 @@ def carry(
     history = history_of(log, selected.source_id)
     images = _Images(log.connection, selected)
     of_all = first_place(log.connection, selected)
-    for name in (*selected.tables, *around):
-        first = of_all if name in around else Place(*first_selected(log.connection, selected, name)[:3])
+    firsts = {name: Place(*first_selected(log.connection, selected, name)[:3]) for name in selected.tables}
+    for name, first in (firsts | {_name_at(history, name, of_all): of_all for name in around}).items():
         statements = [*_statements(history, name, first)]
         new_name = statements[-1].new_name if statements else name
         table = definitions.tables.get(new_name)
@@ -133,11 +134,38 @@ def carry(
     return altered, selected
 
 
-def _statements(history: "SchemaHistory", name: TableName, first: Place) -> Iterator[Statement]:
-    """Yield the statements since a place that altered or renamed a table, under all of its names."""
+def present_names(log: Log, selected: Selected) -> set[TableName]:
+    """Return the names that the tables of a selection have now; those of a cluster are taken to be the same."""
+    if log.copies is not None:
+        return {*selected.tables}
+    history, found = history_of(log, selected.source_id), set[TableName]()
+    for name in selected.tables:
+        first = Place(*first_selected(log.connection, selected, name)[:3])
+        for statement in _statements(history, name, first):
+            name = statement.new_name
+        found.add(name)
+    return found
+
+
+def _name_at(history: "SchemaHistory", name: TableName, place: Place) -> TableName:
+    """Return the name at a place of a table that has another one now."""
+    for at, event in reversed([*_logged_actions(history)]):
+        is_later = Place(*at[:3]) >= place and event.action == "rename_table"
+        if is_later and (event.other_schema_name, event.other_table_name) == name:
+            name = event.schema_name or "", event.table_name or ""
+    return name
+
+
+def _logged_actions(history: "SchemaHistory") -> "Iterator[tuple[Position, Action]]":
+    """Yield the actions of the statements in the log, in their order."""
     from ingest.ddl.actions import Action
 
-    events = ((place, event) for place, event in history.evidence() if isinstance(event, Action) and len(place) > 5)
+    return ((place, event) for place, event in history.evidence() if isinstance(event, Action) and len(place) > 5)
+
+
+def _statements(history: "SchemaHistory", name: TableName, first: Place) -> Iterator[Statement]:
+    """Yield the statements since a place that altered or renamed a table, under all of its names."""
+    events = _logged_actions(history)
     for place, group in groupby(events, key=lambda one: (one[0][0], one[0][1], one[0][4], one[0][5])):
         steps = [event for _, event in group if (event.schema_name, event.table_name) == name]
         where = Place(*place[:3])

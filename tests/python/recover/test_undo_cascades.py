@@ -335,6 +335,28 @@ def test_children_that_were_altered_since_come_back(mariadb_server: Server) -> N
     assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
 
 
+RENAMED_SINCE = (
+    ("rename table c to c2",),
+    ("rename table p to p2", "alter table c change v k {text}, change k v {text}"),
+    ("rename table c to old_c", "rename table old_c to c3, g to g2", "alter table c3 add column z int after id"),
+)
+
+
+@pytest.mark.parametrize("since", RENAMED_SINCE)
+def test_tables_that_were_renamed_since_are_followed(mariadb_server: Server, since: tuple[str, ...]) -> None:
+    text = "varchar(9) character set utf8mb4"
+    child = CHILD.format("cascade").replace(" foreign key", f" k {text} default 'k', foreign key")
+    rows = (PARENTS, CHILDREN.replace("into c", "into c (id, a, b, v, s)"), GRANDCHILDREN)
+    later = tuple(one.format(text=text) for one in since)
+    case = Case("renamed", (PARENT, child, GRANDCHILD, *rows), (DELETE,), later)
+    log, condition = played(mariadb_server, case, SCHEMA)
+    code, text, told = undo_of(log, condition)
+    assert code == 0 and " 2 INSERT of undo_cascade.c" in told, told
+    done = run(mariadb_server, text)
+    assert done.returncode == 0, (done.stderr, text)
+    assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
+
+
 def test_a_child_without_a_definition_at_the_end_is_told(mariadb_server: Server) -> None:
     hidden = (
         "set session binlog_format = 'STATEMENT'",
