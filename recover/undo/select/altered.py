@@ -107,11 +107,12 @@ def carry(
     if log.copies is not None:
         return altered, selected
     history = history_of(log, selected.source_id)
+    actions = _logged_actions(history)
     images = _Images(log.connection, selected)
     of_all = first_place(log.connection, selected)
     firsts = {name: Place(*first_selected(log.connection, selected, name)[:3]) for name in selected.tables}
-    for name, first in (firsts | {_name_at(history, name, of_all): of_all for name in around}).items():
-        statements = [*_statements(history, name, first)]
+    for name, first in (firsts | {_name_at(actions, name, of_all): of_all for name in around}).items():
+        statements = [*_statements(history, actions, name, first)]
         new_name = statements[-1].new_name if statements else name
         table = definitions.tables.get(new_name)
         if not statements or table is None:
@@ -139,34 +140,36 @@ def present_names(log: Log, selected: Selected) -> set[TableName]:
     if log.copies is not None:
         return {*selected.tables}
     history, found = history_of(log, selected.source_id), set[TableName]()
+    actions = _logged_actions(history)
     for name in selected.tables:
         first = Place(*first_selected(log.connection, selected, name)[:3])
-        for statement in _statements(history, name, first):
+        for statement in _statements(history, actions, name, first):
             name = statement.new_name
         found.add(name)
     return found
 
 
-def _name_at(history: "SchemaHistory", name: TableName, place: Place) -> TableName:
+def _name_at(actions: "Sequence[tuple[Position, Action]]", name: TableName, place: Place) -> TableName:
     """Return the name at a place of a table that has another one now."""
-    for at, event in reversed([*_logged_actions(history)]):
+    for at, event in reversed(actions):
         is_later = Place(*at[:3]) >= place and event.action == "rename_table"
         if is_later and (event.other_schema_name, event.other_table_name) == name:
             name = event.schema_name or "", event.table_name or ""
     return name
 
 
-def _logged_actions(history: "SchemaHistory") -> "Iterator[tuple[Position, Action]]":
-    """Yield the actions of the statements in the log, in their order."""
+def _logged_actions(history: "SchemaHistory") -> "list[tuple[Position, Action]]":
+    """Return the actions of the statements in the log, in their order: reading a large history takes seconds."""
     from ingest.ddl.actions import Action
 
-    return ((place, event) for place, event in history.evidence() if isinstance(event, Action) and len(place) > 5)
+    return [(place, event) for place, event in history.evidence() if isinstance(event, Action) and len(place) > 5]
 
 
-def _statements(history: "SchemaHistory", name: TableName, first: Place) -> Iterator[Statement]:
+def _statements(
+    history: "SchemaHistory", actions: "Sequence[tuple[Position, Action]]", name: TableName, first: Place
+) -> Iterator[Statement]:
     """Yield the statements since a place that altered or renamed a table, under all of its names."""
-    events = _logged_actions(history)
-    for place, group in groupby(events, key=lambda one: (one[0][0], one[0][1], one[0][4], one[0][5])):
+    for place, group in groupby(actions, key=lambda one: (one[0][0], one[0][1], one[0][4], one[0][5])):
         steps = [event for _, event in group if (event.schema_name, event.table_name) == name]
         where = Place(*place[:3])
         changing = [one for one in steps if one.action in (*_ALTERING, "rename_table") or _sets_default(one)]
