@@ -46,7 +46,7 @@ def landed(home: Path, table: str, source_id: str | None = None) -> list[dict[st
 
 def landed_by_table(home: Path, source_id: str) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of all tables that an ingest fills, without values that differ from run to run."""
-    names = ("sources", "binlog_files", "segments", *SEGMENT_TABLES, "table_maps", "ddl_actions")
+    names = ("sources", "binlog_files", "segments", *SEGMENT_TABLES, "table_maps")
     return {
         name: [
             {column: value for column, value in row.items() if column not in RUN_COLUMNS}
