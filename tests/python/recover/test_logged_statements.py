@@ -1,8 +1,13 @@
-"""States of a table that statements changed which the log has as text."""
+"""Statements that the log has as text: states of a table that they changed, and the rows that they wrote."""
 
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
 import pytest
 
 from recover.sources.log import Log
+from recover.timeline import logged_statements
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Table
 from recover.timeline.state import state_of
@@ -41,3 +46,22 @@ def test_each_statement_obscures_a_state(name: str, request: pytest.FixtureReque
     states = [state_of(log.connection, table, moment_of(log.connection, "s", moment)) for moment in moments]
     assert [[len(row.doubts) for row in state.rows()] for state in states] == [[0], [1]]
     assert [state.is_complete for state in states] == [True, False]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 1000])
+def test_rows_have_the_same_statements_in_any_batch(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transactions of two files have the same positions."""
+    monkeypatch.setattr(logged_statements, "_TRANSACTIONS_AT_ONCE", at_once)
+    places = [(f"binlog.{file:06}", position) for file in (1, 2) for position in range(100, 600, 100)]
+    rows = [("s", 0, file, at, at + 10 * n, 0, "ANNOTATE", f"{file} {at} {n}") for file, at in places for n in (1, 2)]
+    connection = duckdb.connect()
+    connection.execute("create schema binloom_staging")
+    names = "source_id, epoch, binlog_file, transaction_pos, start_pos, payload_ordinal, kind, sql_text"
+    connection.execute(
+        f"create table binloom_staging.stg_binlog__statements as select * from (values {', '.join(map(str, rows))})"
+        f" as statements ({names})"
+    )
+    log: Any = SimpleNamespace(rows=lambda query: connection.execute(query.sql("duckdb")).fetchall())
+    changes = {f"s/0/{file}/{at + 10 * n + 5}/0/0": (file, at, n) for file, at in places for n in (1, 2)}
+    found = logged_statements.statements_of(log, {id_: f"s/0/{file}/{at}" for id_, (file, at, _) in changes.items()})
+    assert found == {id_: f"{file} {at} {n}" for id_, (file, at, n) in changes.items()}
